@@ -12,6 +12,7 @@ struct extension_jvm {
 	int functions; /* how many of the extension functions it has */
 	long allocated;
 	struct incstack_jvmti_request request;
+	uint64_t taken; /* traces since the JVM began */
 	jvmtiError answer;
 	jint check, asked;
 	struct incstack_jvmti_statistics statistics;

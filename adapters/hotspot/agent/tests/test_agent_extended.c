@@ -277,6 +277,40 @@ START_TEST(traces_of_ended_threads_have_a_limit)
 }
 END_TEST
 
+static struct agent_tick tick_with(uint64_t taken)
+{
+	struct agent_tick tick = {.due = 1};
+
+	jvm.taken = taken;
+	technique->kind->tick(technique, &extension_jni, &tick);
+	return tick;
+}
+
+/* They may use an eighth of the memory. From a half of it on, the retriever is to begin at once; beyond the
+ * eighth, no samples are requested until it has. */
+START_TEST(traces_that_were_not_retrieved_have_a_limit)
+{
+	struct incstack_jvmti_thread_traces one = {.tree = &tree};
+	struct agent_tick tick;
+	uint64_t half;
+
+	begin(&agent_technique_extended_partial_incremental);
+	jvm.traces = (struct incstack_jvmti_traces){.count = 1, .threads = &one};
+	technique->kind->retrieve(technique, &extension_jni); /* shows how large a trace is */
+	half = MEMORY / 8 / 2 / (agent_tree_bytes(&tree) / tree.count);
+	tick = tick_with(half * 3 / 2);
+	ck_assert(tick.taken == 3 && !atomic_load(&shared.retriever.hurry));
+	tick = tick_with(half * 3);
+	ck_assert(tick.taken == 3 && atomic_load(&shared.retriever.hurry));
+	tick = tick_with(half * 3);
+	ck_assert(tick.taken == 0 && tick.wanted == 3 && tick.reason == AGENT_LOSS_BEHIND);
+	technique->kind->retrieve(technique, &extension_jni);
+	ck_assert(!atomic_load(&shared.retriever.hurry));
+	ck_assert_uint_eq(tick_with(half * 3).taken, 3);
+	end();
+}
+END_TEST
+
 START_TEST(counters_are_those_of_the_part)
 {
 	struct agent_figures figures = {.counts = {.lost = {[AGENT_LOSS_CLOSED] = 5}}};
@@ -327,6 +361,7 @@ int main(void)
 	tcase_add_test(tests, traces_come_to_the_profile);
 	tcase_add_test(tests, a_thread_that_ends_waits_for_nobody);
 	tcase_add_test(tests, traces_of_ended_threads_have_a_limit);
+	tcase_add_test(tests, traces_that_were_not_retrieved_have_a_limit);
 	tcase_add_test(tests, counters_are_those_of_the_part);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

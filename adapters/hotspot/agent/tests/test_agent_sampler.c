@@ -8,6 +8,7 @@
 
 #include "run_suite.h"
 #include "clock.h"
+#include "jvm_with_threads.h"
 #include "say.h"
 #include "sampler.h"
 
@@ -16,109 +17,7 @@
 
 enum { NOTED_MOST = 100000, NUMBER = 7 };
 
-/* ---- the JVM ---- */
-
-static struct {
-	unsigned may_start; /* agent threads */
-	atomic_uint started, removed;
-	atomic_int dumps, overs;
-} jvm;
-
-struct start {
-	jvmtiEnv *jvmti;
-	jvmtiStartFunction function;
-	void *argument;
-};
-
-static const struct JNINativeInterface_ *jni_functions;
-
-static void *run_thread(void *argument)
-{
-	struct start start = *(struct start *)argument;
-
-	free(argument);
-	start.function(start.jvmti, (JNIEnv *)&jni_functions, start.argument);
-	return NULL;
-}
-
-static jvmtiError JNICALL run_agent_thread(jvmtiEnv *jvmti, jthread thread,
-					   jvmtiStartFunction function, const void *argument,
-					   jint priority)
-{
-	struct start *start = malloc(sizeof(*start));
-	pthread_t made;
-
-	(void)thread, (void)priority;
-	if (atomic_fetch_add(&jvm.started, 1) >= jvm.may_start) {
-		free(start);
-		return JVMTI_ERROR_OUT_OF_MEMORY;
-	}
-	*start = (struct start){jvmti, function, (void *)(uintptr_t)argument};
-	ck_assert_int_eq(pthread_create(&made, NULL, run_thread, start), 0);
-	pthread_detach(made);
-	return JVMTI_ERROR_NONE;
-}
-
-static jclass JNICALL find_class(JNIEnv *env, const char *name)
-{
-	(void)env;
-	return (jclass)(uintptr_t)name;
-}
-
-static jmethodID JNICALL get_method(JNIEnv *env, jclass class, const char *name,
-				    const char *signature)
-{
-	(void)env, (void)class, (void)signature;
-	return (jmethodID)(uintptr_t)name;
-}
-
-static jstring JNICALL new_string(JNIEnv *env, const char *content)
-{
-	(void)env;
-	return (jstring)(uintptr_t)content;
-}
-
-static jobject JNICALL new_object(JNIEnv *env, jclass class, jmethodID constructor, ...)
-{
-	(void)env, (void)constructor;
-	return class;
-}
-
-static jobject JNICALL keep(JNIEnv *env, jobject object)
-{
-	(void)env;
-	return object;
-}
-
-static void JNICALL drop(JNIEnv *env, jobject object)
-{
-	(void)env, (void)object;
-}
-
-static jboolean JNICALL no_exception(JNIEnv *env)
-{
-	(void)env;
-	return JNI_FALSE;
-}
-
-static const struct JNINativeInterface_ jni_table = {.FindClass = find_class,
-						     .GetMethodID = get_method,
-						     .NewStringUTF = new_string,
-						     .NewObject = new_object,
-						     .NewGlobalRef = keep,
-						     .DeleteGlobalRef = drop,
-						     .ExceptionCheck = no_exception};
-static const struct JNINativeInterface_ *jni_functions = &jni_table;
-static const struct jvmtiInterface_1_ jvmti_table = {.RunAgentThread = run_agent_thread};
-static const struct jvmtiInterface_1_ *jvmti_functions = &jvmti_table;
-
-/* ---- the rest of the agent ---- */
-
-void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread thread)
-{
-	(void)threads, (void)jni, (void)thread;
-	atomic_fetch_add(&jvm.removed, 1);
-}
+static atomic_int dumps, overs;
 
 void agent_say(const char *format, ...)
 {
@@ -147,14 +46,14 @@ static const struct agent_technique_kind alone = {.tick = note};
 static void dump(void *context, JNIEnv *jni, bool next)
 {
 	(void)context, (void)jni, (void)next;
-	atomic_fetch_add(&jvm.dumps, 1);
+	atomic_fetch_add(&dumps, 1);
 }
 
 static void over(void *context, JNIEnv *jni, uint64_t number)
 {
 	(void)context, (void)jni;
 	ck_assert_uint_eq(number, NUMBER);
-	atomic_fetch_add(&jvm.overs, 1);
+	atomic_fetch_add(&overs, 1);
 }
 
 /* ---- a sampler ---- */
@@ -170,7 +69,7 @@ static void set_up(void)
 
 static void close_sampler(void)
 {
-	agent_sampler_close(&sampler, (JNIEnv *)&jni_functions);
+	agent_sampler_close(&sampler, &thread_jni);
 }
 
 /* A loop may open it again. */
@@ -180,9 +79,11 @@ static void open_sampler(const struct agent_technique_kind *kind, uint64_t inter
 	memset(&shared, 0, sizeof(shared));
 	memset(&jvm, 0, sizeof(jvm));
 	atomic_store(&count, 0);
+	atomic_store(&dumps, 0);
+	atomic_store(&overs, 0);
 	jvm.may_start = AGENT_TICKER_THREADS_MOST;
 	technique.kind = kind;
-	shared.jvmti = &jvmti_functions;
+	shared.jvmti = &thread_jvmti;
 	shared.options.interval_ns = interval_ns;
 	shared.start_ns = agent_now();
 }
@@ -191,7 +92,7 @@ static const char *try_start(void)
 {
 	const struct agent_sampler_calls calls = {.dump = dump, .over = over, .number = NUMBER};
 
-	return agent_sampler_start(&sampler, (JNIEnv *)&jni_functions, &shared, &technique, &calls);
+	return agent_sampler_start(&sampler, &thread_jni, &shared, &technique, &calls);
 }
 
 static void start(void)
@@ -265,7 +166,7 @@ START_TEST(threads_take_turns)
 	ck_assert_uint_eq(sampler.turns, AGENT_TICKER_THREADS_MOST);
 	ck_assert_uint_eq(jvm.removed,
 			  AGENT_TICKER_THREADS_MOST); /* none is a thread to be sampled */
-	ck_assert_int_eq(jvm.overs, 0);
+	ck_assert_int_eq(overs, 0);
 	check_grid();
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++) {
 		const uint64_t number =
@@ -358,7 +259,7 @@ START_TEST(the_leader_does_what_is_asked)
 		const unsigned before = atomic_load(&count);
 
 		agent_sampler_ask(&sampler, AGENT_ASKED_DUMP);
-		ck_assert_int_eq(jvm.dumps, i);
+		ck_assert_int_eq(dumps, i);
 		wait_for_ticks(before + 2 * AGENT_TICKER_THREADS_MOST);
 	}
 	stop();
@@ -372,10 +273,10 @@ START_TEST(it_ends_when_the_duration_is_over)
 	shared.options.duration_ns = 30 * MS;
 	start();
 	wait_for_end();
-	while (!atomic_load(&jvm.overs))
+	while (!atomic_load(&overs))
 		pause_for(100 * US);
 	stop();
-	ck_assert_int_eq(jvm.overs, 1);
+	ck_assert_int_eq(overs, 1);
 	check_grid();
 	ck_assert_uint_le(noted[atomic_load(&count) - 1], shared.start_ns + 30 * MS);
 }
