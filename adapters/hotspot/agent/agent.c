@@ -39,7 +39,8 @@ static bool refuse(const char *why)
 }
 
 /* Called by other copies of the agent: see copies.h. */
-__attribute__((visibility("default"))) int incstack_java_samples(void)
+__attribute__((visibility("default"))) agent_copy_samples_fn incstack_java_samples;
+int incstack_java_samples(void)
 {
 	const enum state state = agent.state;
 
@@ -52,7 +53,7 @@ static bool is_alone(void)
 {
 	char other[AGENT_FILE_MAX];
 
-	if (!agent_copy_that_samples(other, sizeof(other)))
+	if (!agent_copy_that_samples(incstack_java_samples, other, sizeof(other)))
 		return true;
 	agent_say("another copy of the agent samples this JVM already: %s; this one samples "
 		  "nothing",

@@ -39,28 +39,28 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-static bool samples(const char *name)
+static bool samples(const char *name, agent_copy_samples_fn *own)
 {
 	void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-	int (*its)(void) = NULL;
+	agent_copy_samples_fn *its = NULL;
 	bool found;
 
 	if (!library)
 		return false;
-	*(void **)&its = dlsym(library, "incstack_java_samples");
-	found = its && its != incstack_java_samples && its();
+	*(void **)&its = dlsym(library, AGENT_COPY_SAMPLES);
+	found = its && its != own && its();
 	dlclose(library);
 	return found;
 }
 
-bool agent_copy_that_samples(char *path, size_t size)
+bool agent_copy_that_samples(agent_copy_samples_fn *own, char *path, size_t size)
 {
 	struct libraries libraries = {0};
 	bool found = false;
 
 	dl_iterate_phdr(add_library, &libraries);
 	for (size_t i = 0; i < libraries.count; i++) {
-		if (!found && samples(libraries.names[i])) {
+		if (!found && samples(libraries.names[i], own)) {
 			snprintf(path, size, "%s", libraries.names[i]);
 			found = true;
 		}

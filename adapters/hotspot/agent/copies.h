@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What each copy exports: whether it samples, or will when the JVM has started. */
-int incstack_java_samples(void);
+/* Each copy exports a function of this name and type: whether it samples, or will when the JVM has started. */
+#define AGENT_COPY_SAMPLES "incstack_java_samples"
+typedef int agent_copy_samples_fn(void);
 
-/* Returns whether another copy samples; then its path is in `path`. */
-bool agent_copy_that_samples(char *path, size_t size);
+/* Returns whether a copy with another function than `own` samples; then its path is in `path`. */
+bool agent_copy_that_samples(agent_copy_samples_fn *own, char *path, size_t size);
 
 #endif
