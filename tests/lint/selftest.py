@@ -3,6 +3,7 @@
 import pathlib
 import unittest
 
+import circles
 import documents
 import layers
 import link_order
@@ -126,6 +127,24 @@ class Layers(unittest.TestCase):
         self.assertEqual(list(layers.outside_errors("user.c", text, self.TEXTS)), [])
         for inside in ('#include "trace/rule.h"', "incstack__shared();"):
             self.assertEqual(len(list(layers.outside_errors("user.c", inside, self.TEXTS))), 1)
+
+
+class Circles(unittest.TestCase):
+    TEXTS = {"high.c": '#include "high.h"\n#include "low.h"\n', "high.h": "", "low.c": "", "low.h": ""}
+    CALLS = [("high.c.o", "low_go", "U"), ("low.c.o", "low_go", "T"), ("high.c.o", "high_go", "T")]
+
+    def circle(self, *calls, **texts):
+        texts = {**self.TEXTS, **{name + ".c": text for name, text in texts.items()}}
+        return circles.circle_of([*circles.include_needs(texts),
+                                  *circles.call_needs([*self.CALLS, *calls])])
+
+    def test_accepted(self):
+        self.assertEqual(self.circle(("low.c.o", "malloc", "U")), [])
+        self.assertEqual(self.circle(low='#include "low.h"\n#include "other.h"\n'), [])
+
+    def test_refused(self):
+        self.assertEqual(len(self.circle(("low.c.o", "high_go", "U"))), 3)
+        self.assertEqual(len(self.circle(low='#include "high.h"\n')), 3)
 
 
 class Documents(unittest.TestCase):
