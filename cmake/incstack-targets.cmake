@@ -17,7 +17,8 @@ function(incstack_common_options target)
 		C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON
 		CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
 	target_include_directories(${target} PRIVATE
-		${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+		${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+		${PROJECT_SOURCE_DIR}/profiler)
 	# Empty, as in `#define _GNU_SOURCE`: sources that say so themselves do not clash.
 	target_compile_definitions(${target} PRIVATE $<${c_only}:_GNU_SOURCE=>
 		$<$<BOOL:${INCSTACK_DEBUG}>:INCSTACK_DEBUG=1>
@@ -186,7 +187,7 @@ function(incstack_link_existing target)
 	endforeach()
 endfunction()
 
-# incstack_jail(<target>): what the sources of src/tool/jail need. The sanitizers and the counters of
+# incstack_jail(<target>): what the sources of profiler/tool/jail need. The sanitizers and the counters of
 # the coverage open files by themselves, so their builds have a jail that is open.
 function(incstack_jail target)
 	target_link_libraries(${target} PRIVATE PkgConfig::SECCOMP)

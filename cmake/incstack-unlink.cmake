@@ -8,7 +8,7 @@ file(GLOB_RECURSE files "${documents}/*.md")
 foreach(file IN LISTS files)
 	file(READ "${file}" text)
 	string(REGEX REPLACE
-		"\\[([^]]+)\\]\\((\\.\\./)*(adapters|include|man|src|tests|CONTRIBUTING)[^)]*\\)" "\\1"
+		"\\[([^]]+)\\]\\((\\.\\./)*(adapters|include|man|profiler|src|tests|CONTRIBUTING)[^)]*\\)" "\\1"
 		replaced "${text}")
 	if(NOT replaced STREQUAL text)
 		file(WRITE "${file}" "${replaced}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""report.py LCOV JSON LIST: a table of lines and branches by folder of src, from two exports of
+"""report.py LCOV JSON LIST: a table of lines and branches by folder of the product, from two exports of
 llvm-cov; into LIST what no test runs. A branch is one way that one condition goes. What is
 beside FAULT() in a condition is left out: that is always false in what is measured."""
 import collections
@@ -9,8 +9,9 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("trace", "safepoint", "tracer", "arch", "base", "native", "interpose", "recorder",
-           "tracefile", "profile", "tool")
+HOUSES = ("src", "profiler")
+FOLDERS = ("trace", "safepoint", "tracer", "arch", "heap", "mixed", "base", "elf", "native", "profile", "interpose",
+           "recorder", "tracefile", "tool")
 
 
 class File:
@@ -19,9 +20,10 @@ class File:
 
 
 def inside(name, root):
-    """The path below src of a source, as the compiler was given it; None of another."""
+    """The path of a file of the product, as the compiler was given it; None of another."""
     path = pathlib.Path(os.path.normpath(name))
-    return str(path.relative_to(root / "src")) if path.is_relative_to(root / "src") else None
+    return next((str(path.relative_to(root)) for house in HOUSES
+                 if path.is_relative_to(root / house)), None)
 
 
 def add_lines(files, lcov, root=ROOT):
@@ -65,7 +67,7 @@ def add_branches(files, exported, root=ROOT, text=text_of):
 
 
 def folder_of(path):
-    return path.split("/", maxsplit=1)[0]
+    return path.split("/")[1]
 
 
 def covered(counts):
@@ -89,14 +91,14 @@ def table(files):
 def missing(files):
     """A line for each line of code that is not run, or of which a condition goes one way only."""
     for path in sorted(files, key=lambda path: (FOLDERS.index(folder_of(path)), path)):
-        file, text = files[path], (ROOT / "src" / path).read_text(encoding="utf-8").splitlines()
+        file, text = files[path], (ROOT / path).read_text(encoding="utf-8").splitlines()
         ways = collections.Counter(place[0] for (place, _), count in file.branches.items()
                                    if not count)
         for line in sorted(file.lines.keys() | ways.keys()):
             if not file.lines.get(line, 1):
-                yield f"src/{path}:{line}: not run: {text[line - 1].strip()}"
+                yield f"{path}:{line}: not run: {text[line - 1].strip()}"
             elif ways[line]:
-                yield f"src/{path}:{line}: {ways[line]} not taken: {text[line - 1].strip()}"
+                yield f"{path}:{line}: {ways[line]} not taken: {text[line - 1].strip()}"
 
 
 def main():

@@ -6,9 +6,9 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../src/tool/attach/process/copy.h"
-#include "../../src/tool/attach/process/entry.h"
-#include "../../src/tool/attach/process/objects.h"
+#include "../../profiler/tool/attach/process/copy.h"
+#include "../../profiler/tool/attach/process/entry.h"
+#include "../../profiler/tool/attach/process/objects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

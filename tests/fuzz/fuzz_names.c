@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tool/names.h"
+#include "../../profiler/tool/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/tracefile/replay.h"
-#include "../../src/tracefile/spool_read.h"
+#include "../../profiler/tracefile/replay.h"
+#include "../../profiler/tracefile/spool_read.h"
 #include "../unit/spool_made.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 FOLDERS = ("adapters", "bench", "cmake", "completions", "docs", "examples", "include", "man",
-           "scripts", "src", "tests")
+           "profiler", "scripts", "src", "tests")
 # A path below one of them. What stands before it must not be part of another path.
 PATH = re.compile(r"(?<![\w/.$}>%~*+-])((?:" + "|".join(FOLDERS) + r")/[\w./*-]*[\w*])")
 DOCUMENT = re.compile(r"(?<![\w/.-])((?:\.\./)*[\w/-]+\.md)\b")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layers of src/: what a folder may use, and within a folder, which files lie lower.
+"""The layers of src/ and profiler/: what a folder may use, and within a folder, which files lie lower.
 
 An arrow runs from a file to each file that it includes, and to each file that defines a symbol
 of ours which its object needs. No arrow may run to a folder that FOLDERS does not list, and none
@@ -14,6 +14,9 @@ import pathlib
 import re
 import subprocess
 import sys
+
+# The library, which a VM links, and the program, which uses it.
+HOUSES = ("src", "profiler")
 
 # The folders whose files a folder may include and call. Every folder may use include/: what
 # is declared there (`incstack_x`, with one underscore) may be called from any folder.
@@ -159,6 +162,12 @@ OUTSIDE = ("adapters/lua",)
 STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
 
 
+def texts_of_product():
+    """{path below its house: text}"""
+    return {str(path.relative_to(house)): path.read_text(encoding="utf-8")
+            for house in HOUSES for path in pathlib.Path(house).rglob("*") if path.suffix in (".c", ".h", ".S")}
+
+
 def folder_of(name):
     return name.split("/")[0]
 
@@ -177,7 +186,7 @@ def place(name):
 
 
 def includes_of(name, text):
-    """The files of src/ that a file includes: of its own folder, or by a path below src/."""
+    """The files of the product that a file includes: of its own folder, or by a path below its house."""
     for path in re.findall(r'^#\s*include "([^"]+)"', text, re.M):
         own = pathlib.PurePath(name).parent / path
         yield str(own), path
@@ -189,7 +198,7 @@ def include_arrows(texts):
         for own, path in includes_of(name, text):
             target = own if own in texts else path
             if target not in texts:
-                sys.exit(f"{name}: includes {path}, which is neither beside it nor below src/")
+                sys.exit(f"{name}: includes {path}, which is neither beside it nor below a house")
             arrows[name, target].add("includes it")
     return arrows
 
@@ -206,9 +215,9 @@ def parse(text):
 
 def source_of(path, sources):
     """build/x/CMakeFiles/t.dir/src/trace/walk.c.o -> trace/walk.c"""
-    name = path.split("/src/")[-1].removesuffix(".o")
+    name = re.split("/(?:" + "|".join(HOUSES) + ")/", path)[-1].removesuffix(".o")
     if name not in sources:
-        sys.exit(f"{path}: of no file of src/")
+        sys.exit(f"{path}: of no file of the product")
     return name
 
 
@@ -268,7 +277,7 @@ def outside_errors(name, text, sources):
     """What a user of the library knows that only the library may know."""
     for path in re.findall(r'^#\s*include ["<]([^">]+)[">]', text, re.M):
         if path in sources:
-            yield f"{name}: includes {path} of src/"
+            yield f"{name}: includes {path} of the product"
     for inside in sorted(set(re.findall(r"\bincstack__\w+", text))):
         yield f"{name}: uses {inside}, which is no public name"
 
@@ -283,9 +292,7 @@ def unplaced(names):
 
 def main():
     nm, *objects = sys.argv[1:]
-    root = pathlib.Path("src")
-    texts = {str(path.relative_to(root)): path.read_text(encoding="utf-8")
-             for path in root.rglob("*") if path.suffix in (".c", ".h", ".S")}
+    texts = texts_of_product()
     out = subprocess.run([nm, "--format=posix", "--extern-only", *objects],
                          check=True, capture_output=True, text=True)
     symbols = [(source_of(path, texts), name, kind) for path, name, kind in parse(out.stdout)]

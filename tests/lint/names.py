@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names that others choose reach the terminal only through src/tool/names.c.
+"""Names that others choose reach the terminal only through profiler/tool/names.c.
 
 Each `%s` of a call that prints to a stream must get a literal, the result of a function of PLAIN, or a name of
 KNOWN, whose text is ours. Likewise what fputs prints, and no tool code prints bytes by fwrite.
@@ -91,7 +91,7 @@ def check(name, text):
     for call in re.finditer(r"\b(fprintf|printf|fputs|fwrite|puts)\(", text):
         line = text.count("\n", 0, call.start()) + 1
         given = arguments(text[call.end():close(text, call.end()) - 1])
-        where = f"src/tool/{name}:{line}"
+        where = f"profiler/tool/{name}:{line}"
         if call[1] == "fwrite" and name != "names.c":
             yield f"{where}: prints bytes; use tool_name_put"
         if call[1] in ("fputs", "puts") and not is_plain(given[0], known):
@@ -104,7 +104,7 @@ def check(name, text):
 
 
 def main():
-    root = pathlib.Path("src/tool")
+    root = pathlib.Path("profiler/tool")
     errors, count = [], 0
     for path in sorted(root.rglob("*.c")):
         count += 1

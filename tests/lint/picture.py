@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The picture of the layers in docs/architecture.md has the arrows of the sources, and no others.
 
-picture.py NM OBJECTS...: an arrow runs from a folder of src/ to each folder whose files it includes or whose
+picture.py NM OBJECTS...: an arrow runs from a folder of src/ or profiler/ to each folder whose files it includes or whose
 functions it calls. No arrow may run upwards in the picture, except those between a folder and itself.
 """
 import pathlib
@@ -45,9 +45,7 @@ def errors_of(picture, arrows, folders, compiled):
 
 def main():
     nm, *objects = sys.argv[1:]
-    root = pathlib.Path("src")
-    texts = {str(path.relative_to(root)): path.read_text(encoding="utf-8")
-             for path in root.rglob("*") if path.suffix in (".c", ".h", ".S")}
+    texts = layers.texts_of_product()
     out = subprocess.run([nm, "--format=posix", "--extern-only", *objects],
                          check=True, capture_output=True, text=True)
     symbols = [(layers.source_of(path, texts), name, kind) for path, name, kind in layers.parse(out.stdout)]

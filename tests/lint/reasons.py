@@ -30,9 +30,9 @@ def main():
     """Compares the tables with the manual pages and the tests."""
     errors = []
     heap, cpu = ((ROOT / "man" / f"incstack-{kind}.1").read_text() for kind in ("heap", "cpu"))
-    notes = texts_of("src/tracefile/notes.c", "INCSTACK__NOTE_")
-    ticks = texts_of("src/tool/report/ticks.c", "INCSTACK__TICK_")
-    enum = re.findall(r"(?m)^\tINCSTACK__NOTE_(\w+),", (ROOT / "src/tracefile/notes.h").read_text())
+    notes = texts_of("profiler/tracefile/notes.c", "INCSTACK__NOTE_")
+    ticks = texts_of("profiler/tool/report/ticks.c", "INCSTACK__TICK_")
+    enum = re.findall(r"(?m)^\tINCSTACK__NOTE_(\w+),", (ROOT / "profiler/tracefile/notes.h").read_text())
     errors += [f"notes.c has no text for {n}" for n in enum if n not in notes and n != "COUNT"]
     errors += [f"incstack-heap.1 has no row for note {n}" for n in missing_rows(notes, plain(heap))]
     errors += [f"incstack-cpu.1 has no row for tick {n}" for n in missing_rows(ticks, plain(cpu))]

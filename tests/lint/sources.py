@@ -2,7 +2,7 @@
 """The rules for source files, over the files that git would commit.
 
   spdx             the licence is named at the top
-  opening          a file says its job behind the licence, a folder of src/ in its README.md
+  opening          a file says its job behind the licence, a folder of the product in its README.md
   file-length      at most 500 lines, also in scripts
   function-length  at most 80 lines
   headers          every public header compiles alone as C11, C2x and C++17
@@ -95,7 +95,7 @@ def check_opening():
     errors = [f"{name}: {error}" for name in files(CODE + (".py",))
               if (error := opening_error(read(name)))]
     folders = sorted({str(pathlib.PurePath(name).parent) for name in files(CODE)
-                      if name.startswith("src/")})
+                      if name.startswith(("src/", "profiler/"))})
     return errors + [f"{folder}: no README.md says what it is" for folder in folders
                      if not pathlib.Path(folder, "README.md").is_file()]
 

@@ -20,6 +20,7 @@ from suite import Order, Runner, tests_of
 from tree import Tree, processors, quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOUSES = ("src", "profiler")
 EQUIVALENTS = pathlib.Path(__file__).with_name("equivalents.txt")
 PATIENCE = 3, 10  # the limit of a test: this many times its usual time, and this many seconds more
 
@@ -31,13 +32,13 @@ def equivalents(text):
 
 
 def sources(commit, paths):
-    listed = subprocess.run(["git", "ls-tree", "-r", "--name-only", commit, "src"], cwd=ROOT,
+    listed = subprocess.run(["git", "ls-tree", "-r", "--name-only", commit, *HOUSES], cwd=ROOT,
                             capture_output=True, text=True, check=True).stdout.split()
     chosen = [p for p in listed if p.endswith((".c", ".h")) and (
         any(p == q or p.startswith(q.rstrip("/") + "/") for q in paths) if paths
-        else not p.startswith("src/tool/"))]
+        else not p.startswith("profiler/tool/"))]
     if not chosen:
-        raise SystemExit("mutate: no C file of src/ is at these paths")
+        raise SystemExit("mutate: no C file of the product is at these paths")
     return {path: quiet("git", "-C", ROOT, "show", f"{commit}:{path}").stdout for path in chosen}
 
 

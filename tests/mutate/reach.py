@@ -43,7 +43,7 @@ def lines_run(build_folder, profiles, test):
                            capture_output=True, text=True, check=False).stdout
     files = collections.defaultdict(coverage.File)
     coverage.add_lines(files, shown.splitlines(), build_folder.parents[1])
-    return [(f"src/{path}", line) for path, file in files.items()
+    return [(path, line) for path, file in files.items()
             for line, count in file.lines.items() if count]
 
 

@@ -98,7 +98,7 @@ class Choice(unittest.TestCase):
         for path, change in main.equivalents(text):
             source = (main.ROOT / path).read_text(encoding="utf-8")
             self.assertIn(change, [m.change for m in mutants_of(path, source)], path)
-        heads = [line for line in text.splitlines() if line.startswith("src/")]
+        heads = [line for line in text.splitlines() if line.startswith(("src/", "profiler/"))]
         for head in heads:
             self.assertIn(f"{head}\n\t", text, "a reason follows")
 
@@ -109,7 +109,7 @@ class Choice(unittest.TestCase):
         order.note(names[0], "src/trace/walk.c")
         self.assertEqual(order.sort(names, "src/trace/walk.c")[0], names[0])
         self.assertEqual(order.sort(names, "src/trace/life_cycle.c")[0], names[0])
-        self.assertEqual(order.sort(names, "src/tracefile/cct.c")[0], names[2])
+        self.assertEqual(order.sort(names, "profiler/tracefile/cct.c")[0], names[2])
 
     def test_reach(self):
         reach = Reach({}, {"src/x.c": {"3": ["one"], "4": ["two"]}})
@@ -132,9 +132,9 @@ class Choice(unittest.TestCase):
                                                      [5, 5, 5, 9, 0, 0, 0, 0, 4],
                                                      [6, 5, 6, 9, 0, 0, 0, 0, 4]]}]}]}, root,
                               lambda path: "\n" * 4 + "if (FAULT(A) && (b ||\nc))\nd();\n")
-        self.assertEqual(list(files), ["a/x.c"])
-        self.assertEqual(dict(files["a/x.c"].lines), {3: 1, 4: 2})
-        self.assertEqual(coverage.covered(files["a/x.c"].branches), (1, 2))
+        self.assertEqual(list(files), ["src/a/x.c"])
+        self.assertEqual(dict(files["src/a/x.c"].lines), {3: 1, 4: 2})
+        self.assertEqual(coverage.covered(files["src/a/x.c"].branches), (1, 2))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ class Tree:
     def objects(self):
         """A digest of each object of the product, without the sections that only debuggers read."""
         found = {}
-        for path in sorted((self.build_folder / "CMakeFiles").glob("*.dir/src/**/*.o")):
+        objects = self.build_folder / "CMakeFiles"
+        for path in sorted(one for house in ("src", "profiler") for one in objects.glob(f"*.dir/{house}/**/*.o")):
             if str(path.relative_to(self.build_folder)) not in self.targets:
                 continue  # left by another commit
             stamp = path.stat().st_mtime_ns

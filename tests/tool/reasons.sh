@@ -3,7 +3,7 @@
 #
 # reasons.sh TOOL TARGET NAME runs the function test_NAME in a new directory. Each function causes a loss or
 # an end and checks that the reason which the user reads is the true one. `reason: NAME` names the notes
-# of src/tracefile/notes.h that a function, or the test that is named behind it, causes.
+# of profiler/tracefile/notes.h that a function, or the test that is named behind it, causes.
 set -euo pipefail
 tool=$1 target=$2
 plugins=$(realpath "$(dirname "$2")/../preload")

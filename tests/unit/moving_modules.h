@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../src/recorder/modules.h"
+#include "../../profiler/recorder/modules.h"
 
 static int iterate(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data);
 #define dl_iterate_phdr iterate
-#include "../../src/recorder/modules.c"
-#include "../../src/recorder/unload.c"
+#include "../../profiler/recorder/modules.c"
+#include "../../profiler/recorder/unload.c"
 
 /* ---- the dynamic linker --------------------------------------------------------------------- */
 

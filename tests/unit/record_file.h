@@ -4,11 +4,11 @@
  */
 #include <stdlib.h>
 
-#include "../../src/recorder/descriptor.c"
-#include "../../src/recorder/file.c"
-#include "../../src/recorder/memory.c"
-#include "../../src/recorder/recording.c"
-#include "../../src/recorder/small_file.c"
+#include "../../profiler/recorder/descriptor.c"
+#include "../../profiler/recorder/file.c"
+#include "../../profiler/recorder/memory.c"
+#include "../../profiler/recorder/recording.c"
+#include "../../profiler/recorder/small_file.c"
 
 #include "record_folder.h"
 

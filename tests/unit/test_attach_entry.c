@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tool/attach/process/entry.c"
+#include "../../profiler/tool/attach/process/entry.c"
 #include "run_suite.h"
 
 enum { FUNCTION = 0x1000 };

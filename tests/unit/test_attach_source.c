@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/tool/attach/process/source.h"
+#include "../../profiler/tool/attach/process/source.h"
 #include "run_suite.h"
 
 enum { PAGE = 4096, NOBODY = 65534 };

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/tool/attach/process/ask.h"
-#include "../../src/tool/attach/process/copy.h"
-#include "../../src/tool/attach/process/space.h"
+#include "../../profiler/tool/attach/process/ask.h"
+#include "../../profiler/tool/attach/process/copy.h"
+#include "../../profiler/tool/attach/process/space.h"
 #include "run_suite.h"
 
 enum { PAGE = 4096, TEXT = PAGE, INODE = 5 };

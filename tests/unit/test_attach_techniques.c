@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tool/attach/kernel/outputs.h"
-#include "../../src/tool/attach/kernel/sandbox.h"
-#include "../../src/tool/attach/process/ask.h"
-#include "../../src/tool/attach/technique.h"
+#include "../../profiler/tool/attach/kernel/outputs.h"
+#include "../../profiler/tool/attach/kernel/sandbox.h"
+#include "../../profiler/tool/attach/process/ask.h"
+#include "../../profiler/tool/attach/technique.h"
 #include "run_suite.h"
 #include "tool/proc.h"
 

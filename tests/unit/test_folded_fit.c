@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/tool/report/folded_fit.c"
+#include "../../profiler/tool/report/folded_fit.c"
 #include "profile_files.h"
 #include "run_suite.h"
 

@@ -3,7 +3,7 @@
  * Tests the opening of files that somebody else names: only regular files are opened, nothing waits, and
  * each refusal has its reason.
  */
-#include "../../src/tool/foreign.c"
+#include "../../profiler/tool/foreign.c"
 
 #include <check.h>
 #include <signal.h>

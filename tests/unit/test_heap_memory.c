@@ -6,7 +6,7 @@
  */
 #include <malloc.h>
 
-#include "../../src/tracefile/replay.h"
+#include "../../profiler/tracefile/replay.h"
 #include "failing.h"
 #include "run_suite.h"
 #include "tracefile_batch.h"

@@ -16,7 +16,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/tracefile/replay.h"
+#include "../../profiler/tracefile/replay.h"
 #include "run_suite.h"
 #include "tracefile_batch.h"
 

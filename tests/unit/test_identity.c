@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tracefile/identity.h"
+#include "../../profiler/tracefile/identity.h"
 #include "run_suite.h"
 
 enum { BASE = 0x1000, BYTES = 8 << 20, NOTES = 0x200 };

@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-#include "../../src/interpose/process.c"
+#include "../../profiler/interpose/process.c"
 
 #include "run_suite.h"
 

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 
-#include "../../src/interpose/malloc.c"
+#include "../../profiler/interpose/malloc.c"
 
 #include <check.h>
 

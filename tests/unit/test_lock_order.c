@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <time.h>
 
-#include "../../src/recorder/lock.c"
+#include "../../profiler/recorder/lock.c"
 
 #include "run_suite.h"
 

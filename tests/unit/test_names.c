@@ -3,7 +3,7 @@
  * Tests how names that others choose are printed: nothing that controls a terminal or reorders text gets
  * through, everything else does, and columns are counted as they are printed.
  */
-#include "../../src/tool/names.c"
+#include "../../profiler/tool/names.c"
 
 #include <check.h>
 

@@ -5,7 +5,7 @@
  * there is no room.
  */
 #define _GNU_SOURCE
-#include "../../src/recorder/context.c"
+#include "../../profiler/recorder/context.c"
 
 #include <check.h>
 #include <stdbool.h>

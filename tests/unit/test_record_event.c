@@ -5,8 +5,8 @@
  * are refused, and batches fail, when a test says so.
  */
 #define _GNU_SOURCE
-#include "../../src/recorder/event.c"
-#include "../../src/recorder/room.c"
+#include "../../profiler/recorder/event.c"
+#include "../../profiler/recorder/room.c"
 
 #include "run_suite.h"
 

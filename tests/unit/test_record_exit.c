@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include <time.h>
 
-#include "../../src/recorder/exit.c"
+#include "../../profiler/recorder/exit.c"
 
 #include "exit_alone.h"
 #include "run_suite.h"

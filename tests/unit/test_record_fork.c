@@ -5,8 +5,8 @@
  * first and counts the events that come too early.
  */
 #define _GNU_SOURCE
-#include "../../src/recorder/fork.c"
-#include "../../src/recorder/memory.c"
+#include "../../profiler/recorder/fork.c"
+#include "../../profiler/recorder/memory.c"
 
 #include "run_suite.h"
 

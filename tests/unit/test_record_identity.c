@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../src/recorder/identity.c"
+#include "../../profiler/recorder/identity.c"
 
 #include "run_suite.h"
 

@@ -4,8 +4,8 @@
  * thread, and where the shared record must be used; without the rest of the recorder.
  */
 #define _GNU_SOURCE
-#include "../../src/recorder/event.c"
-#include "../../src/recorder/room.c"
+#include "../../profiler/recorder/event.c"
+#include "../../profiler/recorder/room.c"
 
 #include "run_suite.h"
 

@@ -6,8 +6,8 @@
  */
 #include <check.h>
 
-#include "../../src/tracefile/write.h"
-#include "../../src/recorder/new.c"
+#include "../../profiler/tracefile/write.h"
+#include "../../profiler/recorder/new.c"
 
 #include "run_suite.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/recorder/await.c"
-#include "../../src/recorder/recording.c"
+#include "../../profiler/recorder/await.c"
+#include "../../profiler/recorder/recording.c"
 
 #include "run_suite.h"
 

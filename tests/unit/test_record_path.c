@@ -45,12 +45,12 @@ static int close_maps(int fd)
 	return 0;
 }
 
-#include "../../src/recorder/kernel.h"
+#include "../../profiler/recorder/kernel.h"
 
 #define incstack__kernel_open open_maps
 #define incstack__kernel_read read_maps
 #define incstack__kernel_close close_maps
-#include "../../src/recorder/path.c"
+#include "../../profiler/recorder/path.c"
 #undef incstack__kernel_close
 #undef incstack__kernel_read
 #undef incstack__kernel_open

@@ -7,7 +7,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../src/recorder/restart.c"
+#include "../../profiler/recorder/restart.c"
 
 #include "run_suite.h"
 

@@ -7,7 +7,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../src/recorder/rule.c"
+#include "../../profiler/recorder/rule.c"
 
 #include "run_suite.h"
 

@@ -4,8 +4,8 @@
  * continue from a number that no stamp has reached. Recording ends if a filter would forbid it,
  * and in no other case.
  */
-#include "../../src/recorder/sandbox.c"
-#include "../../src/recorder/seccomp_filter.c"
+#include "../../profiler/recorder/sandbox.c"
+#include "../../profiler/recorder/seccomp_filter.c"
 
 #include "run_suite.h"
 

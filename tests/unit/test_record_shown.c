@@ -7,7 +7,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../src/recorder/shown.c"
+#include "../../profiler/recorder/shown.c"
 
 #include "run_suite.h"
 

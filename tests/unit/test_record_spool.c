@@ -9,9 +9,9 @@
 
 #include "refused.h"
 
-#include "../../src/recorder/small_file.c"
-#include "../../src/recorder/spool.c"
-#include "../../src/recorder/spool_file.c"
+#include "../../profiler/recorder/small_file.c"
+#include "../../profiler/recorder/spool.c"
+#include "../../profiler/recorder/spool_file.c"
 
 #include "run_suite.h"
 #include "spooled.h"

@@ -3,9 +3,9 @@
  * Tests the memory of the recorder that outlives the process: what the handlers of ticks get of it.
  */
 #define _GNU_SOURCE
-#include "../../src/recorder/small_file.c"
-#include "../../src/recorder/spool.c"
-#include "../../src/recorder/spool_file.c"
+#include "../../profiler/recorder/small_file.c"
+#include "../../profiler/recorder/spool.c"
+#include "../../profiler/recorder/spool_file.c"
 
 #include "run_suite.h"
 #include "spooled.h"

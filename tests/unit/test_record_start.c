@@ -9,7 +9,7 @@
 
 #include "refused.h"
 
-#include "../../src/recorder/start.c"
+#include "../../profiler/recorder/start.c"
 
 #include "record_folder.h"
 #include "run_suite.h"

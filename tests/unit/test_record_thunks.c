@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/recorder/thunks.c"
+#include "../../profiler/recorder/thunks.c"
 
 #include "run_suite.h"
 

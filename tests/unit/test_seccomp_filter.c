@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "../../src/recorder/seccomp_filter.c"
+#include "../../profiler/recorder/seccomp_filter.c"
 #include "run_suite.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/tracefile/replay.h"
-#include "../../src/tracefile/spool_read.h"
+#include "../../profiler/tracefile/replay.h"
+#include "../../profiler/tracefile/spool_read.h"
 #include "run_suite.h"
 #include "spool_made.h"
 

@@ -2,9 +2,9 @@
  *
  * Tests a trace file that becomes shorter while the tool reads it: the tool ends with a message.
  */
-#include "../../src/tool/foreign.c"
-#include "../../src/tool/names.c"
-#include "../../src/tool/report/trace_map.c"
+#include "../../profiler/tool/foreign.c"
+#include "../../profiler/tool/names.c"
+#include "../../profiler/tool/report/trace_map.c"
 
 #include <check.h>
 #include <sys/wait.h>

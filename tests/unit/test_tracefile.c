@@ -2,7 +2,7 @@
  *
  * Tests that the reader of trace files returns what the encoder wrote.
  */
-#include "../../src/tracefile/notes.h"
+#include "../../profiler/tracefile/notes.h"
 #include "run_suite.h"
 #include "tracefile_made.h"
 

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/tracefile/replay.h"
+#include "../../profiler/tracefile/replay.h"
 #include "run_suite.h"
 #include "tracefile_made.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/tracefile/read.h"
+#include "../../profiler/tracefile/read.h"
 #include "run_suite.h"
 #include "tracefile_batch.h"
 

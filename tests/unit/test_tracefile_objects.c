@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/tracefile/read.h"
+#include "../../profiler/tracefile/read.h"
 #include "run_suite.h"
 #include "tracefile_batch.h"
 
