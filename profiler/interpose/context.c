@@ -4,7 +4,6 @@
  * happens. At the end of a context's function libc switches by itself, but no frame of the context
  * is open then.
  */
-#define _GNU_SOURCE
 #include <ucontext.h>
 
 #include "stub.h"

@@ -4,7 +4,6 @@
  * the thread's own function runs. That function is called by a jump, so that the stub has no frame
  * in the thread.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 #include <threads.h>

@@ -4,7 +4,6 @@
  * recorder's descriptor stays open. To the program, its number seems not to be open. If the
  * program puts a file at that number, the recorder moves its own.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>

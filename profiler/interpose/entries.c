@@ -5,7 +5,6 @@
  * search on behalf of the object that called them. They identify it by the return address, which
  * may be a thunk after a tail call. Walkers would report the thunks.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 
 #include "stub.h"

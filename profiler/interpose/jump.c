@@ -4,7 +4,6 @@
  * before it happens. The end of a thread that exits or was cancelled is announced too, because it
  * jumps inside libc from one cleanup handler of C code to the next.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>

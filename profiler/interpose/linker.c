@@ -3,7 +3,6 @@
  * Copies the dynamic linker's data before the recorder is loaded. The recorder finds the linker's
  * counters by the words that have changed after that (recorder/linker.c).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>

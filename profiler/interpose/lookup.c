@@ -4,7 +4,6 @@
  * an unwinder that is linked statically into the program or a library is noticed before it meets a
  * thunk. Also interposes dladdr, to which programs pass their return addresses.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 

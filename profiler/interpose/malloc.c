@@ -3,7 +3,6 @@
  * Interposes the allocator. Each entry point has a frame pointer, so the frame of its caller is
  * known without unwinding. The sample starts there.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>

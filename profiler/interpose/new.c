@@ -8,7 +8,6 @@
  * If the real operator throws, nothing has to be undone. The frame here has unwind information, so
  * an exception passes through it.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>

@@ -2,7 +2,6 @@
  *
  * The recorder that the stubs call, and the loaded object of an address.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "stub.h"

@@ -2,7 +2,6 @@
  *
  * Interposes the functions that end a process image, and has the records written first.
  */
-#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * so that the recorder can prepare. Every other use of prctl and syscall is passed on by a jump, so
  * that the stub has no frame: a new process may return from syscall on another stack.
  */
-#define _GNU_SOURCE
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

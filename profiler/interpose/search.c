@@ -5,7 +5,6 @@
  * its own. The next call of the dynamic linker frees the text of that error. A program's own free
  * that calls dlsym at its first use would then call itself without end.
  */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "stub.h"

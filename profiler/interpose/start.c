@@ -3,7 +3,6 @@
  * Starts the recorder when the stub is loaded, ends it when the process ends, and finds the real
  * functions.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>

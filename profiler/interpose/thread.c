@@ -3,7 +3,6 @@
  * Interposes pthread_getattr_np, which allocates while it holds the thread's lock. The recorder
  * calls the same function at a thread's first event, which must therefore come before.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 
 #include "stub.h"

@@ -5,7 +5,6 @@
  * new code is noticed when it is met. An ordinary function must not interpose dlopen anyway, which
  * looks up paths on behalf of its caller (entries.S).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "stub.h"

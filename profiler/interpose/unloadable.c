@@ -4,7 +4,6 @@
  * on memory. The trace file of the image before, or of the parent, gets a note. If there is none, an empty
  * file is left in its place.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

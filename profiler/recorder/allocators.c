@@ -3,7 +3,6 @@
  * Looks for allocation functions whose calls the recorder does not see, and notes them: those that
  * the program defines for itself, and those that only some allocators have.
  */
-#define _GNU_SOURCE
 #include <link.h>
 
 #include "elf/symbols.h"

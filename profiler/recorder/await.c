@@ -2,7 +2,6 @@
  *
  * Waits until a thread has returned from the recorder's signal handler.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * has cached about code when modules are loaded or unloaded. With --crosscheck=own, the core makes
  * the walk (full_walk.c), and libunwind only now and then.
  */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "tracefile/walks.h"

@@ -5,7 +5,6 @@
  * trace file then looked older than the run, and threads got no time to hold still. So the kernel's
  * functions are called directly, a clock's in the vDSO.
  */
-#define _GNU_SOURCE
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>

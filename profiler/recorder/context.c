@@ -7,7 +7,6 @@
  *
  * The caller of each public function holds the recording's lock.
  */
-#define _GNU_SOURCE
 #include <stdbool.h>
 #include <ucontext.h>
 

@@ -5,7 +5,6 @@
  * functions that close or replace descriptors. If the program closes it by a system call, the
  * file is opened again.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>

@@ -3,7 +3,6 @@
  * Records an allocation, a deallocation, a jump, a switch of contexts or an unload, in the
  * thread that does it.
  */
-#define _GNU_SOURCE
 #include <x86intrin.h>
 
 #include "event.h"

@@ -11,7 +11,6 @@
  * pairs with it. FREE: the handler's store ends the exchange; it pairs with the acquire loads in
  * wait_for_released and change().
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * The trace file of this process: writes its header, maps its shared counters, and appends
  * blocks.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * Writes what a thread has recorded: it retrieves the traces, encodes a block, and makes one
  * write.
  */
-#define _GNU_SOURCE
 #include <string.h>
 #include <time.h>
 

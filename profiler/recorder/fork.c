@@ -10,7 +10,6 @@
  * gets private copies of what it shares with the parent, which it may change without harm. If
  * children are recorded, the new recording starts at the thread's next event after that.
  */
-#define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
 

@@ -4,7 +4,6 @@
  * writes what they have recorded. Their stacks are not accessed, because the memory may belong
  * to another thread by now.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -15,7 +15,6 @@
  * runs on the stack of the system thread. Go's own code has no unwind information, so a walk ends
  * there, and no return address that leads into it is changed.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>

@@ -6,7 +6,6 @@
  * The checksum of a module without a build-id costs time. So it is kept until a module is removed,
  * because another build can only come to the same place after that.
  */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "modules.h"

@@ -2,7 +2,6 @@
  *
  * What is known of the code that a signal has interrupted; see interrupted.h.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 

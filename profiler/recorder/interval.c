@@ -3,7 +3,6 @@
  * Chooses which allocations are recorded if not all are: it samples by bytes, and remembers the
  * addresses of the sampled blocks.
  */
-#define _GNU_SOURCE
 #include <math.h>
 #include <string.h>
 #include <sys/auxv.h>

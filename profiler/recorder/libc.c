@@ -2,7 +2,6 @@
  *
  * Finds libc's own functions, by asking libc and not the global scope.
  */
-#define _GNU_SOURCE
 #include "libc.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,6 @@
  * Loads libunwind only for --crosscheck, because loading takes long (D89). src/native calls the functions
  * below by the names that libunwind's header gives them.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
 

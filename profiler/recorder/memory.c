@@ -2,7 +2,6 @@
  *
  * Memory for the recorder, which must not come from the program's allocator.
  */
-#define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
 

@@ -2,7 +2,6 @@
  *
  * Collects lists of modules from the dynamic linker, compares them, and writes them.
  */
-#define _GNU_SOURCE
 #include <link.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
  * Finds the name of a thread, which the thread or another one may change at any time. It is looked
  * up with each tally, so the last name counts.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>

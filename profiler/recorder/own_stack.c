@@ -5,7 +5,6 @@
  * are blocked while it is in use. It is never used twice at a time, because a tick that interrupts the
  * recorder is not sampled.
  */
-#define _GNU_SOURCE
 #include "recorder.h"
 
 /* The deepest use that was seen is 5 KiB; it is 21 KiB with a walk by libunwind. */

@@ -4,7 +4,6 @@
  * the name that the program gave, which may be relative to a directory that the program has
  * left since.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
  * allocations are not recorded. The program, which only asked for memory, must not notice the
  * recorder's calls.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>

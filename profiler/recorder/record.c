@@ -2,7 +2,6 @@
  *
  * Records of threads and contexts: prepared, shown to readers of the spool, and released.
  */
-#define _GNU_SOURCE
 #include "recorder.h"
 
 /* The memory in which the batches of a CPU profile are made: a handler cannot enlarge it. Only the

@@ -3,7 +3,6 @@
  * Writes the batch of a CPU profile, makes room for the next, and follows the recording into another
  * mode.
  */
-#define _GNU_SOURCE
 #include "recorder.h"
 
 static void follow(struct incstack__record *record)

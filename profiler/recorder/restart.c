@@ -4,7 +4,6 @@
  * number of the call with the result by the time the handler runs. So the number is read before the
  * signal is sent, and used if nothing else has changed.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -3,7 +3,6 @@
  * Makes room for the next event of a thread. Now and then it also reads the clock, writes a
  * batch, or walks callers that were left open.
  */
-#define _GNU_SOURCE
 #include <time.h>
 
 #include "recorder.h"

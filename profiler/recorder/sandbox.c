@@ -5,7 +5,6 @@
  * recorder's system calls, everything is written, all return addresses are restored, and the
  * recorder makes no system call any more.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
 #include <sys/prctl.h>

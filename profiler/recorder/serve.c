@@ -6,7 +6,6 @@
  * such call for a long time is served by the handler, as far as that needs no memory from the
  * kernel and no waiting.
  */
-#define _GNU_SOURCE
 #include "kernel.h"
 #include "modules.h"
 #include "recorder.h"

@@ -3,7 +3,6 @@
  * Hides the thunks from the program: before it looks at a return address or walks its stack, the
  * return addresses that thunks have replaced are restored (walker.c).
  */
-#define _GNU_SOURCE
 #include "recorder.h"
 
 /* The first and the last byte of this object, as the linker names them. */

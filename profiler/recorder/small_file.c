@@ -2,7 +2,6 @@
  *
  * Reads a small file of /proc.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>
 

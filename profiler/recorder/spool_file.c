@@ -4,7 +4,6 @@
  * step is allocated before anything is stored there, because a store would end the process if the
  * disk were full.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

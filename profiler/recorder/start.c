@@ -3,7 +3,6 @@
  * Starts the recorder: reads its configuration, makes the runtime and the shared
  * record, and decides what a forked child or a new process image records.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  * The records of threads. A record is made at the thread's first event and released in the last
  * round of the thread's TLS destructors. A forked child drops its thread's record.
  */
-#define _GNU_SOURCE
 #include <limits.h>
 #include <time.h>
 #include <unistd.h>

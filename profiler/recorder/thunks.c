@@ -3,7 +3,6 @@
  * Makes thunks when few are left, but not in an event that libgcc may have caused: libgcc allocates with
  * the lock that registering thunks takes, so the thread would wait for itself (D6).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "recorder.h"

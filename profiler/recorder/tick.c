@@ -8,7 +8,6 @@
  *
  * Each tick is counted as taken, as failed with the reason, or as lost if no signal came for it.
  */
-#define _GNU_SOURCE
 #include <time.h>
 #include <ucontext.h>
 

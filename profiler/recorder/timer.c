@@ -8,7 +8,6 @@
  *
  * The kernel deletes timers at an exec, and a child of fork has none.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

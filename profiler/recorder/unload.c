@@ -36,7 +36,6 @@
  *
  * Locks: see docs/invariants.md. `modules` is under LOCK_MODULES.
  */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "modules.h"

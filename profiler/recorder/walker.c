@@ -2,7 +2,6 @@
  *
  * A walk of the program over its own stack: while it lasts, no barrier is on the stack.
  */
-#define _GNU_SOURCE
 
 #include "recorder.h"
 

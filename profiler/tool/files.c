@@ -2,9 +2,6 @@
  *
  * Runs the work of a command in the jail, and asks the broker for files on its behalf.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include "files.h"
 
 #include <errno.h>

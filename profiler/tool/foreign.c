@@ -3,9 +3,6 @@
  * The name is resolved once, to a descriptor that does not open the file (O_PATH). What it leads to is
  * checked, and then opened through the descriptor. So nobody can put another file there in between.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_PATH */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

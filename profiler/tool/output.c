@@ -4,9 +4,6 @@
  * it, which is removed if writing fails or a signal ends the tool. Something that is no regular
  * file (a pipe, a terminal) is written directly. There is one output at a time.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

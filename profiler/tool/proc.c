@@ -2,9 +2,6 @@
  *
  * Reads small files in /proc that describe another process.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_CLOEXEC */
-#endif
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

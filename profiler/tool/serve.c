@@ -4,9 +4,6 @@
  * opens only files that the command line names, ELF files for programs, which hold nothing secret, and
  * the files of perf.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

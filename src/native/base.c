@@ -5,7 +5,6 @@
  * recognized exactly, by its address or by its instructions, because any other code without a
  * table may have callers.
  */
-#define _GNU_SOURCE
 #include <ucontext.h>
 
 #include "native.h"

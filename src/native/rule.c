@@ -9,7 +9,6 @@
  * A sentinel is a zone and an offset. Zones are in non-canonical addresses, so no sentinel can
  * be taken for the address of code or of a table, which are the only real memory that is read.
  */
-#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>

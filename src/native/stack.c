@@ -2,7 +2,6 @@
  *
  * Finds the bounds of the calling thread's stack.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
 

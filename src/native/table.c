@@ -4,7 +4,6 @@
  * without taking a lock, and the object's .eh_frame_hdr is a sorted index of its table. Before
  * glibc 2.35, dl_iterate_phdr is used, which takes the dynamic linker's lock.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>

@@ -2,7 +2,6 @@
  *
  * The top of a sample or a walk: the caller, or the code that a signal interrupted.
  */
-#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * ours, which finds the table of an address without the dynamic linker's lock. libunwind's own
  * search waits for that lock while it holds a lock of its own.
  */
-#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>

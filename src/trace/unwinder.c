@@ -5,7 +5,6 @@
  * statically into the program or a library. An unwinder's context may be passed only to the
  * functions of the same unwinder, so they are looked up in the object that the call came from.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * Tests the outermost frames of coroutines that no unwind table describes. Those of
  * Boost.Context fibers are recognized by their instructions; similar code is not.
  */
-#define _GNU_SOURCE
 #include <malloc.h>
 #include <stdint.h>
 #include <string.h>

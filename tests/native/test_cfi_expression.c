@@ -3,7 +3,6 @@
  * Tests unwind tables in which an expression computes the CFA or where a register is saved: PLT entries,
  * realigned frames, signal frames. The reader of .eh_frame and libunwind must agree.
  */
-#define _GNU_SOURCE
 #include <ucontext.h>
 
 #include <incstack/native.h>

@@ -5,7 +5,6 @@
  *
  * test_cfi_random COUNT [SEED]: compares only that many tables.
  */
-#define _GNU_SOURCE
 #include <incstack/native.h>
 
 #include "cfi_made.h"

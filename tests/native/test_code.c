@@ -4,7 +4,6 @@
  * through it and no others. If a library is mapped where another one was, the rules of the first
  * are not used for it.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * (interrupted.c): with rules, code and stacks made by hand. A word that cannot be read is never
  * read, and a word that does not follow a call is no return address.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
  * Tests the rules of the native embedder: applied one after the other, they must meet the same
  * frames as libunwind's own walk, on every kind of stack.
  */
-#define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
 #include <link.h>

@@ -5,7 +5,6 @@
  * That address is not the return address of a call, so the rule found for it belongs to another
  * function and may lead anywhere. A walk must end there and read only mapped memory.
  */
-#define _GNU_SOURCE
 #include <sys/mman.h>
 
 #include "../unit/run_suite.h"

@@ -3,7 +3,6 @@
  * Tests the native embedder except its rules: the full walk, the stack of a thread, the table,
  * and the tops of samples and walks. The core is replaced by functions that write down their arguments.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -6,7 +6,6 @@
  * the oracle's record is that of the very instruction. C code that the VM's code calls is not
  * interrupted.
  */
-#define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
 #include <ucontext.h>

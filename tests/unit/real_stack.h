@@ -7,9 +7,6 @@
 #ifndef REAL_STACK_H
 #define REAL_STACK_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <check.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -3,7 +3,6 @@
  * Rules from a copy of an object: they are those of the object itself, and a damaged copy is never
  * read beyond its bounds, where there are pages that cannot be read.
  */
-#define _GNU_SOURCE
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * first and passes on its arguments, including lists of arguments. The rest of the stub is
  * missing here, and no program is executed.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
 #include <setjmp.h>

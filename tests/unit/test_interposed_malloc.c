@@ -3,7 +3,6 @@
  * Tests the interposed allocator, which is the allocator of this whole program: what it reports,
  * and that it finds libc's functions at a first call. The rest of the stub is missing here.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
 

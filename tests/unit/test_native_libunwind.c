@@ -3,7 +3,6 @@
  * The full walk and its address spaces with a libunwind that does what a test says: frames that are
  * made up, refusals at each place, and what libunwind may ask of the walk.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * which records are released and when, that nothing is lost with them, and what is noted when
  * there is no room.
  */
-#define _GNU_SOURCE
 #include "../../profiler/recorder/context.c"
 
 #include <check.h>

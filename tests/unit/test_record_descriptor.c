@@ -2,7 +2,6 @@
  *
  * Tests the number that the descriptor of the trace file gets: high, where programs do not look.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <limits.h>
 #include <sys/resource.h>

@@ -4,7 +4,6 @@
  * An event takes the fast path only as long as nothing changes for the whole recording. Samples
  * are refused, and batches fail, when a test says so.
  */
-#define _GNU_SOURCE
 #include "../../profiler/recorder/event.c"
 #include "../../profiler/recorder/room.c"
 

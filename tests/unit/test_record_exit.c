@@ -4,7 +4,6 @@
  * A thread that is inside the recorder, or in a return through a thunk, is not touched, each thread
  * is written once, and a thread that answers late continues.
  */
-#define _GNU_SOURCE
 #include <time.h>
 
 #include "../../profiler/recorder/exit.c"

@@ -3,7 +3,6 @@
  * Tests the recorder's trace file. If recording cannot begin, there is no new file, and an
  * existing one is unchanged. If a write fails, that is noted once, and nothing more is written.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <limits.h>
 #include <signal.h>

@@ -4,7 +4,6 @@
  * is recorded begins anew, and one whose parent was in the middle of an event finishes that event
  * first and counts the events that come too early.
  */
-#define _GNU_SOURCE
 #include "../../profiler/recorder/fork.c"
 #include "../../profiler/recorder/memory.c"
 

@@ -3,7 +3,6 @@
  * Tests that the recorder reads which build a module is only from memory that can be read: a program may
  * unmap or protect a part of a module.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <link.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * Tests the recorder where a program jumps, switches to a context, unloads code or ends a
  * thread, and where the shared record must be used; without the rest of the recorder.
  */
-#define _GNU_SOURCE
 #include "../../profiler/recorder/event.c"
 #include "../../profiler/recorder/room.c"
 

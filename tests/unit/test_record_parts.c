@@ -3,7 +3,6 @@
  * Tests small parts of the recorder by themselves: notes, the step to a shared recording, and the
  * wait for a thread that is in a signal handler.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>

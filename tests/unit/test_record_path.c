@@ -3,7 +3,6 @@
  * Tests finding the path of a mapped file in the kernel's list of mappings: any list, read in
  * pieces of any size, is read to its end or not at all.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>

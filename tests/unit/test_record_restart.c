@@ -3,7 +3,6 @@
  * Tests which system calls of a held thread are made again: only the call that was read before the
  * signal, only if it has failed, and none that must not be made twice.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * The rules that the recorder gives to the core: which returns may not be intercepted, and what is
  * not looked up in the handler of a tick. Without the rest of the recorder.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <string.h>
 

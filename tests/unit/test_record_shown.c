@@ -3,7 +3,6 @@
  * Tests the recorder before the program looks at its own stack: which walks lift the barriers,
  * and which unwinders end mode patch; without the rest of the recorder.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <string.h>
 

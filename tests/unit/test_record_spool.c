@@ -3,7 +3,6 @@
  * Tests the memory of the recorder that outlives the process: without a file, with a file that
  * cannot grow, is gone or was replaced, and that each piece is used again.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <stdlib.h>
 

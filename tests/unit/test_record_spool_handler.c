@@ -2,7 +2,6 @@
  *
  * Tests the memory of the recorder that outlives the process: what the handlers of ticks get of it.
  */
-#define _GNU_SOURCE
 #include "../../profiler/recorder/small_file.c"
 #include "../../profiler/recorder/spool.c"
 #include "../../profiler/recorder/spool_file.c"

@@ -3,7 +3,6 @@
  * The start of the recorder, without its other parts and the core: what the configuration means, which
  * process image writes which file, and that a refusal leaves a program that is not recorded.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <stdlib.h>
 

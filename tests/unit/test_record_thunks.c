@@ -3,7 +3,6 @@
  * When the recorder makes thunks: never inside of an unwinder, and with the signals blocked. Without
  * the rest of the recorder and the core.
  */
-#define _GNU_SOURCE
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

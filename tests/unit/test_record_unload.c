@@ -3,7 +3,6 @@
  * To which module the recorder says that an address belongs, while modules come and go at the same
  * places, with and without an announcement.
  */
-#define _GNU_SOURCE
 #include "moving_modules.h"
 #include "run_suite.h"
 

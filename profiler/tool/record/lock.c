@@ -4,9 +4,6 @@
  * abstract namespace, whose name is made from the file's name. The socket ends with the tool,
  * whatever ends it. A process that outlives its tool has locked its own file.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* struct ucred */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,9 +2,6 @@
  *
  * Says why nothing was recorded, as far as that can be known after the program has ended.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

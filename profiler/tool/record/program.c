@@ -3,9 +3,6 @@
  * Checks before the start whether a program can be profiled. If the dynamic loader preloads
  * nothing into it, it would run and leave an empty profile.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>

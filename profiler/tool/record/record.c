@@ -3,9 +3,6 @@
  * Takes and checks the options of the commands that record a program, prepares the trace file, runs
  * the program, and reports.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

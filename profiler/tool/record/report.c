@@ -3,9 +3,6 @@
  * Reports on every process image that one run has recorded: the whole text for the one with the
  * most bytes, a line for each other one, and one sum of all.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>

@@ -2,9 +2,6 @@
  *
  * Runs a program with the recorder preloaded, and shows its progress.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

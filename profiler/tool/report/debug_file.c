@@ -3,9 +3,6 @@
  * A stripped module names the file with its symbols, and its checksum. The file is looked for beside
  * the module. A link can be made to the file of another build, so the build-ids are compared, too.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include "debug_file.h"
 
 #include <elfutils/libdwelf.h>

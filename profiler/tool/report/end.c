@@ -3,9 +3,6 @@
  * Reports how a process ended, as far as that is known. If the program did not exit by itself, also
  * what it had allocated last.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* sigabbrev_np */
-#endif
 #include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -3,9 +3,6 @@
  * Reads what runtimes write about the code that they make. Nothing in it is trusted: what is read, and how
  * long is searched, has limits.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* reallocarray */
-#endif
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

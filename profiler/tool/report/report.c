@@ -2,9 +2,6 @@
  *
  * Makes the reports of a trace file.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

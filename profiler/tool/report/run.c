@@ -2,9 +2,6 @@
  *
  * Runs work that reads traces, in the jail.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <stdlib.h>
 
 #include "tool/files.h"

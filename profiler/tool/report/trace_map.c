@@ -3,9 +3,6 @@
  * Trace files and their spools. A report reads both and changes neither, because the process may
  * still run. After `incstack heap` has seen a process end, it turns the two into one file.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

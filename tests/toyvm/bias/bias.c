@@ -6,7 +6,6 @@
  * poll drains the queue. The distance of two profiles is half the sum of the differences of the shares of
  * all positions: 0 if they are equal, 1 if they have nothing in common.
  */
-#define _GNU_SOURCE
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
