@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../profiler/tool/attach/process/ask.h"
+#include "tool/attach/process/ask.h"
 
 static int input_fd = -1; /* of the bytes */
 static const uint8_t *input;

@@ -6,9 +6,9 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../profiler/tool/attach/process/copy.h"
-#include "../../profiler/tool/attach/process/entry.h"
-#include "../../profiler/tool/attach/process/objects.h"
+#include "tool/attach/process/copy.h"
+#include "tool/attach/process/entry.h"
+#include "tool/attach/process/objects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

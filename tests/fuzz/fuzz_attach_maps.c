@@ -5,7 +5,7 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../profiler/tool/attach/process/space.h"
+#include "tool/attach/process/space.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

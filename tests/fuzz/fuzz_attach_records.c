@@ -6,8 +6,8 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../profiler/tool/attach/kernel/read.h"
-#include "../../profiler/tool/attach/kernel/rings.h"
+#include "tool/attach/kernel/read.h"
+#include "tool/attach/kernel/rings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

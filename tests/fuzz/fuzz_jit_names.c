@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../profiler/tool/report/jit_names.h"
+#include "tool/report/jit_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

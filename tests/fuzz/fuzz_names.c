@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../profiler/tool/names.h"
+#include "tool/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

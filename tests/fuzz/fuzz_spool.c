@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "../../profiler/tracefile/replay.h"
-#include "../../profiler/tracefile/spool_read.h"
+#include "tracefile/replay.h"
+#include "tracefile/spool_read.h"
 #include "../unit/spool_made.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "../../profiler/tracefile/replay.h"
-#include "../../profiler/tracefile/write.h"
+#include "tracefile/replay.h"
+#include "tracefile/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

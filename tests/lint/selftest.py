@@ -153,7 +153,7 @@ class Documents(unittest.TestCase):
 
     def test_accepted(self):
         for text in ("[a](README.md) and [b](https://x.org/src/no.c)", "`src/trace/*.c`, `docs/`",
-                     "build/release/tests/test_x", "tests/unit/test_NAME.c", "/tmp/perf-PID.map"):
+                     "build/release/tests/test_x", "tests/unit/trace/test_NAME.c", "/tmp/perf-PID.map"):
             self.assertEqual(self.errors("README.md", text), [])
         self.assertEqual(self.errors("src/trace/walk.c", 'f("src/no.c"); /* README.md */'), [])
         self.assertEqual(self.errors("docs/a.md", "[b](../README.md) and invariants.md"), [])

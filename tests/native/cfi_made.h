@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../src/native/native.h"
+#include "native/native.h"
 
 /* ---- the made function ---------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 
 #include <incstack/native.h>
 
-#include "../../src/trace/hooks.h"
+#include "trace/hooks.h"
 #include "../unit/sample_native.h"
 
 #define OPAQUE __attribute__((noinline))

@@ -10,7 +10,7 @@
 
 #include <incstack/incstack.h>
 
-#include "../../src/native/native.h"
+#include "native/native.h"
 #include "../unit/run_suite.h"
 
 /* ---- calls ----------------------------------------------------------------------------------- */

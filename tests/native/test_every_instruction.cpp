@@ -22,7 +22,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "../../src/trace/hooks.h"
+#include "trace/hooks.h"
 #include "../unit/run_suite.h"
 
 #include <incstack/native.h>

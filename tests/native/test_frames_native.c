@@ -16,7 +16,7 @@
 #include <incstack/frames.h>
 #include <incstack/native.h>
 
-#include "../../src/trace/shared.h"
+#include "trace/shared.h"
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"
 

@@ -11,7 +11,7 @@
 
 #include <incstack/native.h>
 
-#include "../../src/trace/hooks.h"
+#include "trace/hooks.h"
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"
 

@@ -2,7 +2,7 @@
  *
  * Tests that INCSTACK_MODE can restrict the mode that a program asked for, and never extends it.
  */
-#include "../../src/native/native.h"
+#include "native/native.h"
 #include "../unit/run_suite.h"
 #include "checked.h"
 

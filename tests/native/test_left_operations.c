@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "../../src/trace/barrier.h"
-#include "../../src/trace/reset.h"
+#include "trace/barrier.h"
+#include "trace/reset.h"
 #include "../unit/hand_made.h"
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"

@@ -3,7 +3,7 @@
  * Tests code whose rules forbid barriers. Its frames are in every trace, and no return address
  * that leads into it is ever changed, neither by a sample nor by a return.
  */
-#include "../../src/trace/shared.h"
+#include "trace/shared.h"
 #include "../unit/run_suite.h"
 #include "traced.h"
 

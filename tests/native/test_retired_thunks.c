@@ -6,7 +6,7 @@
  */
 #include <setjmp.h>
 
-#include "../../src/trace/reset.h"
+#include "trace/reset.h"
 #include "../unit/hand_made.h"
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"

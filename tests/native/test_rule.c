@@ -16,7 +16,7 @@
 
 #include <incstack/native.h>
 
-#include "../../src/native/native.h"
+#include "native/native.h"
 #include "../unit/run_suite.h"
 
 /* No thunks here: the core is not part of this test. */

@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <unwind.h>
 
-#include "../../src/trace/unwinder.h"
-#include "../../src/trace/aside.h"
-#include "../../src/trace/thunks.h"
+#include "trace/unwinder.h"
+#include "trace/aside.h"
+#include "trace/thunks.h"
 #include "../unit/hand_made.h"
 #include "../unit/run_suite.h"
 #include "traced.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "../../src/trace/shared.h"
+#include "trace/shared.h"
 #include "../unit/run_suite.h"
 #include "traced.h"
 

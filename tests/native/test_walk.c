@@ -13,7 +13,7 @@
 
 #include <incstack/native.h>
 
-#include "../../src/trace/shared.h"
+#include "trace/shared.h"
 #include "../unit/run_suite.h"
 
 #define OPAQUE __attribute__((noinline))

@@ -13,7 +13,7 @@
 
 #include <incstack/native.h>
 
-#include "../../src/trace/hooks.h"
+#include "trace/hooks.h"
 
 enum { TRACED_FRAMES = 1 << 19, TRACED_SAMPLES = 1 << 14, TRACED_DEPTH = 1 << 17 };
 

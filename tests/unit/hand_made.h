@@ -10,9 +10,9 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "../../src/trace/barrier.h"
-#include "../../src/trace/hooks.h"
-#include "../../src/trace/stack.h"
+#include "trace/barrier.h"
+#include "trace/hooks.h"
+#include "trace/stack.h"
 
 enum { HAND_FRAMES = 64, HAND_UNIT = 8 * sizeof(uintptr_t), HAND_WORDS = 8 * (HAND_FRAMES + 64) };
 #define HAND_CODE ((uintptr_t)0x100000)

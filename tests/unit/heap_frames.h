@@ -15,7 +15,7 @@
 
 #include <incstack/incstack.h>
 
-#include "../../src/trace/hooks.h"
+#include "trace/hooks.h"
 
 /* A frame: its name is its address, its position changes while it runs. An inlined
  * frame stands for two functions. */

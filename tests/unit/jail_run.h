@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../profiler/tool/jail/jail.h"
+#include "tool/jail/jail.h"
 #include "run_suite.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

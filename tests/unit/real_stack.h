@@ -14,7 +14,7 @@
 
 #include <incstack/incstack.h>
 
-#include "../../src/trace/hooks.h"
+#include "trace/hooks.h"
 
 static struct incstack_runtime *rt;
 static struct incstack_stack *s;

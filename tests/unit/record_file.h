@@ -4,11 +4,11 @@
  */
 #include <stdlib.h>
 
-#include "../../profiler/recorder/descriptor.c"
-#include "../../profiler/recorder/file.c"
-#include "../../profiler/recorder/memory.c"
-#include "../../profiler/recorder/recording.c"
-#include "../../profiler/recorder/small_file.c"
+#include "recorder/descriptor.c"
+#include "recorder/file.c"
+#include "recorder/memory.c"
+#include "recorder/recording.c"
+#include "recorder/small_file.c"
 
 #include "record_folder.h"
 

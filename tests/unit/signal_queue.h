@@ -6,7 +6,7 @@
 #ifndef SIGNAL_QUEUE_H
 #define SIGNAL_QUEUE_H
 
-#include "../../src/trace/queue.h"
+#include "trace/queue.h"
 #include "simulated.h"
 
 enum { NUMBERED = 40 };

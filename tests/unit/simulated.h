@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/trace/barrier.h"
-#include "../../src/trace/hooks.h"
-#include "../../src/trace/shared.h"
-#include "../../src/trace/stack.h"
+#include "trace/barrier.h"
+#include "trace/hooks.h"
+#include "trace/shared.h"
+#include "trace/stack.h"
 
 /* Check makes a system call for each assertion that holds. There are millions of them here. */
 #undef ck_assert_msg

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "../../profiler/tracefile/spool_format.h"
-#include "../../profiler/tracefile/write.h"
+#include "tracefile/spool_format.h"
+#include "tracefile/write.h"
 
 enum {
 	MADE_RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,

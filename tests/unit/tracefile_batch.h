@@ -5,7 +5,7 @@
 #ifndef INCSTACK_TRACE_BATCH_H
 #define INCSTACK_TRACE_BATCH_H
 
-#include "../../profiler/tracefile/write.h"
+#include "tracefile/write.h"
 
 static inline uint64_t random_next(uint64_t *state)
 {

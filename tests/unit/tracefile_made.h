@@ -8,7 +8,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../profiler/tracefile/read.h"
+#include "tracefile/read.h"
 #include "tracefile_batch.h"
 
 #define OBJECTS 64
