@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "safepoint/step.h"
+#include "safepoint/safepoint_step.h"
 #include "trials.h"
 
 #define THREADS_MAX 512

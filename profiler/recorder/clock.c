@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "elf/layout.h"
+#include "elf/elf_layout.h"
 #include "elf/symbols.h"
 #include "kernel.h"
 #include "recorder.h"

@@ -10,8 +10,8 @@
 
 #include <link.h>
 
-#include "elf/image.h"
-#include "elf/layout.h"
+#include "elf/elf_image.h"
+#include "elf/elf_layout.h"
 #include "native/native.h"
 
 /* All memory, as far as it can be read. A search keeps in `pages` what the kernel has said. */

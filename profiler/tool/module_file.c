@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "elf/file.h"
-#include "elf/layout.h"
+#include "elf/elf_layout.h"
 
 enum { SEGMENTS = 64 };
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "elf/layout.h"
+#include "elf/elf_layout.h"
 #include "format.h"
 
 enum { NOTE_BYTES_MOST = 1 << 16, CHUNK = 1024, PIECES = 1024, TABLE_MOST = 1 << 20 };

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "elf_image.h"
 
 struct incstack__elf_symbols {
 	struct incstack__elf_image image;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "elf_image.h"
 
 /* Packed: a file may say that its index begins at any address. */
 struct __attribute__((packed)) incstack__elf_unwind_index {

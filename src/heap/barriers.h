@@ -5,7 +5,7 @@
 #ifndef INCSTACK__HEAP_BARRIERS_H
 #define INCSTACK__HEAP_BARRIERS_H
 
-#include "memory.h"
+#include "heap_memory.h"
 
 bool incstack__heap_plant(stack *s, const object *o, uintptr_t caller);
 void incstack__heap_cut(stack *s, const object *o);

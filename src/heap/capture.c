@@ -7,8 +7,8 @@
  */
 #include "capture.h"
 
-#include "distance.h"
-#include "walk.h"
+#include "heap_distance.h"
+#include "heap_walk.h"
 
 /* The frame *f has a mark. Returns true if a barrier, of the oldest *upto, is really on it; this one is
  * then the youngest of them. Otherwise the mark is cleared. */

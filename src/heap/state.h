@@ -93,7 +93,8 @@ struct incstack_heap_stack {
 	uint32_t distance; /* which caller of the top gets the mark */
 	uint32_t credit;   /* how many frames more samples may walk before a mark is due */
 	uint32_t hits;     /* returns since the last review */
-	uint64_t review;   /* distance.c looks at the distance when so many samples were taken, */
+	uint64_t
+		review; /* heap_distance.c looks at the distance when so many samples were taken, */
 	uint64_t reviewed; /* and did so last at this number */
 	int32_t score;
 	uint8_t quiet;  /* periods without many hits since the distance was last changed */

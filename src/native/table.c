@@ -8,7 +8,7 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "elf/layout.h"
+#include "elf/elf_layout.h"
 #include "elf/unwind_index.h"
 #include "native.h"
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "step.h"
+#include "safepoint_step.h"
 
 #define INCSTACK__LINE 64 /* bytes of a cache line */
 #define INCSTACK__AHEAD 8 /* threads to prefetch ahead, so that cache misses overlap */

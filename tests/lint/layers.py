@@ -48,11 +48,11 @@ DOORS = {
 # Within a folder, lowest first. A name is a file, with or without its suffix.
 STRATA = {
     "heap": (
-        "state memory",
-        "barriers distance compact compare",
-        "capture walk",
-        "sample report retrieve",
-        "life_cycle",
+        "state heap_memory",
+        "barriers heap_distance compact heap_compare",
+        "capture heap_walk",
+        "heap_sample report heap_retrieve",
+        "heap_life_cycle",
     ),
     "trace": (
         "object runtime shared fault arena rule step memory signals arch/*",
@@ -64,7 +64,7 @@ STRATA = {
         "life_cycle drain",
     ),
     "safepoint": (
-        "safepoint.h step wait split prompt",
+        "safepoint.h safepoint_step wait split prompt",
         "word request run_operation",
         "poll thread safepoint.c",
         "start stop",
@@ -143,9 +143,9 @@ STRATA = {
         "native cfi.h image.h cfi_expression space",
         "cfi",
         "table",
-        "base walk stack",
-        "rule",
-        "embedder context top interrupted",
+        "base native_walk native_stack",
+        "native_rule",
+        "embedder context native_top interrupted",
         "image.c",
     ),
 }

@@ -3,6 +3,7 @@
 
   spdx             the licence is named at the top
   opening          a file says its job behind the licence, a folder of the product in its README.md
+  twins            no two files of src/ have one name
   file-length      at most 500 lines, also in scripts
   function-length  at most 80 lines
   headers          every public header compiles alone as C11, C2x and C++17
@@ -152,7 +153,20 @@ def check_format(clang_format):
     return [result.stderr + "scripts/format repairs this"] if result.returncode != 0 else []
 
 
-CHECKS = {"spdx": check_spdx, "opening": check_opening, "file-length": check_file_length,
+def twins(names):
+    """Two files of one name look alike in a backtrace and in a report of coverage."""
+    places = {}
+    for name in names:
+        places.setdefault(pathlib.PurePath(name).name, []).append(name)
+    return [f"{' and '.join(sorted(found))}: two files of one name" for _, found in sorted(places.items())
+            if len(found) > 1]
+
+
+def check_twins():
+    return twins(name for name in files(CODE) if name.startswith("src/"))
+
+
+CHECKS = {"twins": check_twins, "spdx": check_spdx, "opening": check_opening, "file-length": check_file_length,
           "function-length": check_function_length, "headers": check_headers,
           "format": check_format}
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "safepoint/step.h"
+#include "safepoint/safepoint_step.h"
 
 #define THREADS_MAX 4
 #define REQUESTERS_MAX 8

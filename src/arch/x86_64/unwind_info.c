@@ -7,7 +7,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "elf/layout.h"
+#include "elf/elf_layout.h"
 #include "elf/unwind_index.h"
 #include "unwind_info.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "elf/file.h"
-#include "elf/layout.h"
+#include "elf/elf_layout.h"
 #include "elf/symbols.h"
 #include "elf/unwind_index.h"
 

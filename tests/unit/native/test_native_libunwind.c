@@ -40,7 +40,7 @@ static int get_context(ucontext_t *context);
 #define getcontext get_context
 
 #include "native/space.c"
-#include "native/walk.c"
+#include "native/native_walk.c"
 
 #include "run_suite.h"
 

@@ -7,7 +7,7 @@
 
 #include "answers.h"
 #include "run_suite.h"
-#include "safepoint/step.h"
+#include "safepoint/safepoint_step.h"
 
 static void do_nothing(const struct incstack_ticket *ticket, void *argument)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "run_suite.h"
-#include "safepoint/step.h"
+#include "safepoint/safepoint_step.h"
 
 static struct incstack_safepoint *safepoint;
 static struct incstack_thread *first, *second;

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "run_suite.h"
-#include "safepoint/step.h"
+#include "safepoint/safepoint_step.h"
 
 static struct incstack_safepoint *safepoint;
 static struct incstack_thread *self;

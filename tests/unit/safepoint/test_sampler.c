@@ -13,7 +13,7 @@
 
 #include "held_locks.h"
 #include "run_suite.h"
-#include "safepoint/step.h"
+#include "safepoint/safepoint_step.h"
 
 #define MUTATORS 4
 #define INTERVAL 100000

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How far below the top a mark is set: see distance.h.
+ * How far below the top a mark is set: see heap_distance.h.
  */
-#include "distance.h"
+#include "heap_distance.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {

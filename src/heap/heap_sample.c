@@ -4,9 +4,9 @@
  */
 #include "capture.h"
 #include "compact.h"
-#include "compare.h"
-#include "distance.h"
-#include "walk.h"
+#include "heap_compare.h"
+#include "heap_distance.h"
+#include "heap_walk.h"
 
 /* The frames that a sample usually walks over, at most. */
 enum { QUICK = FIRST_TURN };

@@ -5,7 +5,7 @@
 #ifndef INCSTACK__HEAP_COMPARE_H
 #define INCSTACK__HEAP_COMPARE_H
 
-#include "memory.h"
+#include "heap_memory.h"
 
 const object *incstack__heap_compare(stack *s, const object *top, uint32_t depth);
 

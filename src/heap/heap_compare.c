@@ -3,7 +3,7 @@
  * Mode VALIDATE: compares a whole walk with the one before. The frames of both are counted, so frames at
  * the same distance from the base are compared. The oldest ones that are all equal share objects.
  */
-#include "compare.h"
+#include "heap_compare.h"
 
 static bool are_equal(const frame *a, const frame *b)
 {

@@ -2,7 +2,7 @@
  *
  * The embedder's memory, counted, and the spaces in which the objects of a stack lie.
  */
-#include "memory.h"
+#include "heap_memory.h"
 
 enum { FIRST_OBJECTS = 14, CHUNK_MAX = 1 << 15 }; /* in objects */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "barriers.h"
-#include "distance.h"
+#include "heap_distance.h"
 
 #define DEFAULT_BYTES (UINT64_C(1) << 30)
 enum { DEFAULT_FRAMES = 1 << 22, FRAMES_MIN = 64, FRAMES_MAX = 1 << 30 };
