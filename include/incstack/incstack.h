@@ -34,7 +34,7 @@ struct incstack_stack;   /* one stack: of a thread, or of a fiber */
 enum incstack_mode {
 	INCSTACK_MODE_PATCH = 0, /* return addresses are patched; falls back to validate
 	                          * where the hardware forbids it (shadow stacks) */
-	INCSTACK_MODE_VALIDATE,  /* nothing is written: known frames are compared */
+	INCSTACK_MODE_VALIDATE,  /* no slot is written; a sample compares the known frames */
 	INCSTACK_MODE_FULL,      /* every sample walks the whole stack */
 	INCSTACK_MODE_EMBEDDER,  /* the embedder's own barrier; possible only on, and initial
 	                          * for, stacks of incstack_stack_create_embedder */
@@ -81,28 +81,27 @@ INCSTACK_API void incstack_runtime_destroy(struct incstack_runtime *runtime);
  * Thread: any, alone in its process. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_runtime_forked(struct incstack_runtime *runtime);
 
-/* Creates the state of the stack that occupies [low, high). The calling thread owns it.
- * It has room for one chunk of traces. Create one state for each stack. A second one is not
- * refused, but the two share nothing: each walks the frames that only the other one knows, and
- * patches no slot that the other one has patched.
+/* Creates the state of the stack that occupies [low, high). The calling thread owns it. It has room
+ * for one chunk of traces. Create one state for each stack. A second state is not refused, but the
+ * two states share nothing. Each walks the frames that only the other state knows, and patches no
+ * slot that the other state has patched.
  *
- * If low and high are 0, the state serves for samples on stacks with unknown bounds, for example those
- * of coroutines that the program switches by its own instructions. The mode is FULL then and
- * cannot change: nothing is patched, and nothing is remembered between samples. Before a
- * walk reads a page it asks the kernel whether the page is readable: one system call for
- * each page. Errors: EINVAL, also if the embedder's table has neither find_rule nor
- * frame_pointers; ENOMEM.
+ * If low and high are 0, the state serves for samples on stacks with unknown bounds, for example
+ * those of coroutines that the program switches by its own instructions. The mode is FULL then and
+ * cannot change: nothing is patched, and nothing is remembered between samples. Before a walk reads
+ * a page it asks the kernel whether the page is readable: one system call for each page. Errors:
+ * EINVAL, also if the embedder's table has neither find_rule nor frame_pointers; ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
 				       uintptr_t high, struct incstack_stack **stack);
 
-/* Creates the state of a stack that only the embedder can walk. The functions of *walker
- * walk it, and each gets `identity`; the table must last as long as the state. Frames are named
- * by numbers in no particular order (INCSTACK_FRAME_* and embedder.h). incstack_stack_returned reports
- * returns. The mode is FULL if the runtime's mode is FULL, else EMBEDDER. On such a stack
- * top.sp names the top frame, top.slot is ignored, and a sample with
- * INCSTACK_TOP_INTERRUPTED is refused. Functions that deal with return slots or stack
- * addresses (slot_write, unwinding_to, stack_moved) return INCSTACK_EINVAL.
+/* Creates the state of a stack that only the embedder can walk. The functions of *walker walk it,
+ * and each gets `identity`; the table must last as long as the state. Frames are named by numbers
+ * in no particular order (INCSTACK_FRAME_* and embedder.h). incstack_stack_returned reports
+ * returns. The mode is FULL if the runtime's mode is FULL, else EMBEDDER. On such a stack top.sp
+ * names the top frame, top.slot is ignored, and a sample with INCSTACK_TOP_INTERRUPTED is refused.
+ * Functions that deal with return slots or stack addresses (slot_write, unwinding_to, stack_moved)
+ * return INCSTACK_EINVAL.
  * Errors: EINVAL, also if the walker lacks caller, arm or disarm, or has a wrong size; ENOMEM,
  * ELIMIT.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
@@ -110,9 +109,9 @@ INCSTACK_API int incstack_stack_create_embedder(struct incstack_runtime *runtime
 						const struct incstack_stack_walker *walker,
 						void *identity, struct incstack_stack **stack);
 
-/* Restores every return slot that still holds one of the library's thunks, drops the
- * traces that were not retrieved and frees the state. Null is allowed. Nothing happens, and the state
- * stays, if another thread calls it, or while an operation on the stack is in progress.
+/* Restores every return slot that still holds one of the library's thunks, drops the traces that
+ * were not retrieved and frees the state. Null is allowed. Nothing happens, and the state stays, if
+ * another thread calls it, or while an operation on the stack is in progress.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_stack_destroy(struct incstack_stack *stack);
 
@@ -163,7 +162,8 @@ enum {
 	/* Set by the embedder's `interrupted` only (see embedder.h): the frame stays on the stack
 	 * until the queue is drained. */
 	INCSTACK_TOP_STAYS = 1u << 3,
-	/* The same: the frame is about to return, and its caller stays until then. */
+	/* Set by the embedder's `interrupted` only: the frame is about to return, and its caller
+	 * stays on the stack until the queue is drained. */
 	INCSTACK_TOP_CALLER_STAYS = 1u << 4,
 };
 
@@ -181,11 +181,11 @@ enum {
 INCSTACK_API int incstack_stack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 				       const struct incstack_top *top);
 
-/* As incstack_stack_sample, but first makes room if little is left. For polls and other places where
- * the caller may allocate: samples taken in this way need no incstack_stack_reserve,
- * however many frames a stack has that the embedder walks.
- * Errors: as incstack_stack_sample and incstack_stack_reserve; ELIMIT: the traces take up stack_bytes,
- * so retrieve them first.
+/* As incstack_stack_sample, but first makes room if little is left. For polls and other places
+ * where the caller may allocate: samples taken in this way need no incstack_stack_reserve, however
+ * many frames a stack has that the embedder walks.
+ * Errors: as incstack_stack_sample and incstack_stack_reserve; ELIMIT: the traces take up
+ * stack_bytes, so retrieve them first.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_sample_at_poll(struct incstack_stack *stack, uint64_t id,
 					       uint64_t weight, const struct incstack_top *top);
@@ -237,11 +237,11 @@ struct incstack_trace {
 	uint64_t id;                             /* as passed to incstack_stack_sample */
 	uint64_t weight;                         /* as passed to incstack_stack_sample */
 	const struct incstack_frame_object *top; /* the youngest frame of the trace */
-	/* The youngest object that existed before the sample; null if there is none. It and
-	 * its callers were active at an earlier sample. So was the frame right above it: its
-	 * position may be new, but its activation is not (Whaley 2000, section 5.2: old
-	 * activations). Everything above that frame is new. With barrier distance 1 this is
-	 * exact. With another distance, some frames above it may be old, too. */
+	/* The youngest object that existed before the sample; null if there is none. It and its
+	 * callers were active at an earlier sample. So was the frame right above it: its position
+	 * may be new, but its activation is not (Whaley 2000, section 5.2: old activations).
+	 * Everything above that frame is new. With barrier distance 1 this is exact. With another
+	 * distance, some frames above it may also be old. */
 	const struct incstack_frame_object *old;
 };
 
@@ -332,11 +332,11 @@ INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t ne
 /* Reports that the code in [low, high) is about to be unloaded. Call it before the code
  * is unloaded, once for each stack. It forgets the rules for that code in all stacks of the
  * runtime. If `stack` is not null, it also decodes every object captured there. A walk
- * through the code after the call learns its rules again. If that can happen, call it once
- * more, with a null stack, after the code was unloaded and before other code runs in its place:
- * before the next dlopen or mmap of code, or while these cannot happen. An embedder that does not
- * know the bounds passes 0 and UINTPTR_MAX. libc also unloads code by itself (iconv, name services)
- * and does not report it.
+ * through the code after the call learns its rules again. If such a walk can happen, call this
+ * function once more, with a null stack, after the code was unloaded and before other code runs in
+ * its place: before the next dlopen or mmap of code, or while these cannot happen. An embedder that
+ * does not know the bounds passes 0 and UINTPTR_MAX. libc also unloads code by itself (iconv, name
+ * services) and does not report it.
  * The runtime also remembers that an address has no rule. So a table without
  * find_rule_quickly needs this call when code appears at an address that samples may have
  * met before. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM: the code must stay until another
@@ -353,7 +353,7 @@ struct incstack_stats {
 	size_t size;                /* sizeof(struct incstack_stats), set by the caller */
 	uint64_t samples;           /* samples taken */
 	uint64_t walked;            /* frames walked by rules */
-	uint64_t shared;            /* samples that met known callers: those with `old` */
+	uint64_t shared;            /* samples that met known callers, so their traces have `old` */
 	uint64_t returns;           /* returns intercepted */
 	uint64_t planted;           /* barriers planted */
 	uint32_t mode;              /* enum incstack_mode in force */
