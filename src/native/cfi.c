@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads unwind rules directly from .eh_frame, without a lock, a system call or an allocation (D45). It
- * understands what compilers and assemblers write: a CFA relative to the stack or frame pointer,
- * a return address and a frame pointer saved at offsets from the CFA, and the expressions of
- * PLT entries, of frames that align the stack, and of the kernel's signal frame. It refuses
- * everything else.
+ * Reads the unwind rule of an address from its FDE in .eh_frame, without a lock, a system call or
+ * an allocation (D45 in docs/decisions.md). An FDE describes one function by a program of DWARF
+ * instructions. Its CIE has the first part of the program, which many functions share. Both parts
+ * are executed until they pass the address. The result, struct state, says where the CFA is and
+ * where the caller's registers are saved. rule_of() turns the state into a struct incstack_rule.
+ *
+ * This file understands what compilers and assemblers write: a CFA relative to the stack or frame
+ * pointer, a return address and a frame pointer saved at offsets from the CFA, and the expressions
+ * of PLT entries, of frames that align the stack, and of the kernel's signal frame. It refuses
+ * everything else. The caller may then ask libunwind (rule.c).
  */
 #include <ucontext.h>
 
@@ -16,18 +21,21 @@
 enum { RAX = 0, RDX = 1, FP = 6, SP = 7, RA = 16 }; /* the DWARF numbers of the registers */
 enum { STATES = 8 }; /* nested DW_CFA_remember_state; compilers use one or two */
 
-/* Where a register of the caller is saved. AT_PLACE: at the address that an expression gives. */
+/* Where a register of the caller is saved. SAME: not saved, because the function keeps it.
+ * AT_OFFSET: at an offset from the CFA. AT_PLACE: at a register plus an offset, which an expression
+ * gives. NOWHERE: undefined; for the return address, this marks the outermost frame. OTHER: in a
+ * way that no rule can express. */
 enum where { SAME, AT_OFFSET, AT_PLACE, NOWHERE, OTHER };
 
 struct saved {
 	enum where where;
-	int64_t offset; /* from the CFA, or from the register */
-	uint64_t number;
+	int64_t offset;  /* AT_OFFSET: from the CFA; AT_PLACE: from the register */
+	uint64_t number; /* AT_PLACE: the DWARF number of the register */
 };
 
 struct state {
 	struct cfi_place cfa;
-	bool computed; /* whether an expression computes the CFA */
+	bool computed; /* whether an expression computes the CFA, even if cfa is a register */
 	struct saved fp, sp, ra;
 };
 
@@ -39,12 +47,18 @@ struct cie {
 	struct reader program;
 };
 
+/* The execution of the instructions of a CIE and of an FDE. `at` is the location that was reached.
+ * The execution ends where the location would pass `address`. `state` has the rules at the
+ * location, `initial` the rules after the instructions of the CIE. */
 struct program {
 	const struct cie *cie;
 	uintptr_t at, address;
 	struct state state, initial, remembered[STATES];
-	unsigned depth;
-	bool return_changes; /* it saves the registers in which a landing pad takes the exception */
+	unsigned depth; /* of `remembered` */
+	/* Whether RAX or RDX was saved. A landing pad takes the exception in these registers. The
+	 * functions of an unwinder that jump to a landing pad save them. Such a function also
+	 * changes its own return address. */
+	bool return_changes;
 };
 
 /* Returns a reader of one CIE or FDE, after its length. */
@@ -197,9 +211,9 @@ static int64_t scaled(const struct program *p, struct reader *r, int64_t units)
 	return product;
 }
 
-/* Called before an instruction that changes only the register or only the offset of the CFA. If
- * an expression computes the CFA, unwinders do not agree on what that means, so it is
- * refused. */
+/* Called before an instruction that changes only the register or only the offset of the CFA. The
+ * instruction is refused if an expression computes the CFA, because unwinders do not agree on its
+ * meaning then. */
 static struct cfi_place *change_cfa(struct program *p, struct reader *r)
 {
 	r->bad |= p->state.computed;
@@ -244,7 +258,8 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 	}
 }
 
-/* Refuses functions that save vector registers, as libunwind does. */
+/* Reads the number of a register. Refuses functions that save vector registers, as libunwind
+ * does. */
 static uint64_t read_register(struct reader *r)
 {
 	const uint64_t number = read_unsigned(r);
@@ -311,9 +326,9 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 		execute_saved(p, r, code);
 }
 
-/* Executes what most of a program consists of, up to another instruction or the address: steps to the
- * next location, and new offsets of the CFA in one byte. Nothing else is executed here, because the
- * state stays in registers. */
+/* Executes only the two instructions that most of a program consists of: a step to the next
+ * location, and a new offset of the CFA in one byte. Stops at any other instruction, or behind the
+ * address. Executes nothing else, so that the compiler keeps the state in registers. */
 static const unsigned char *run_common(struct program *p, const unsigned char *at,
 				       const unsigned char *end)
 {
@@ -358,7 +373,8 @@ static bool fits(int64_t distance)
 	return distance > 0 && distance <= UINT16_MAX && distance % 8 == 0;
 }
 
-/* Returns where a register is saved, as a distance below the CFA, or -1. */
+/* Returns where a register is saved, as a distance below the CFA, or -1. A place also has such a
+ * distance if it is relative to the register that the CFA is relative to. */
 static int64_t below(const struct state *s, const struct saved *saved)
 {
 	int64_t distance = -1;
@@ -443,7 +459,8 @@ static const unsigned char *cie_of(const struct reader *fde)
 	return back ? fde->at - back : NULL;
 }
 
-/* The remembered states are not cleared, which would take longer than the rest. */
+/* Does not clear the remembered states, because that would take longer than everything else
+ * here. */
 static void begin(struct program *p, const struct cie *cie, uintptr_t address)
 {
 	p->cie = cie;

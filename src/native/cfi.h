@@ -142,7 +142,7 @@ enum place_kind {
 	PLACE_UNKNOWN,
 	PLACE_NUMBER,   /* the number `offset` */
 	PLACE_REGISTER, /* the value of the register, plus `offset` */
-	PLACE_LOADED,   /* the word stored at that address */
+	PLACE_LOADED,   /* the word stored at the address: the register plus `offset` */
 };
 
 struct cfi_place {
