@@ -5,6 +5,9 @@
  * (Whaley 2000, figure 7). In the paper, a bit in the return slot marks a frame as visited, and
  * a new activation clears the bit. Here, a table by frame address has these marks, and the core
  * reports which activations are new.
+ *
+ * add_trace() adds one sample. If the contexts that the sample needs do not fit, all contexts are
+ * purged, and the way up begins anew. The visits stay, but the contexts that they name are gone.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,7 +23,8 @@ struct context {
 	int32_t call_site;
 };
 
-/* The last visit at a frame address: the bit of figure 7, and the result of its get_node. */
+/* The last visit at a frame address. It stands for the bit of figure 7 and the result of
+ * get_node. */
 struct visit {
 	uintptr_t address;
 	uint64_t function; /* of the frame itself, not of an inlined one */
@@ -29,7 +33,7 @@ struct visit {
 	uint64_t purges;   /* purges before the visit; `caller` is valid until the next purge */
 };
 
-/* A frame on the way up. `visit` is NONE if it is inlined into the next one. */
+/* A frame on the way up. `visit` is NONE if the frame is inlined into its caller. */
 struct step {
 	const struct incstack_frame_object *object;
 	uint32_t visit;
@@ -39,14 +43,14 @@ struct step {
 struct way {
 	const struct incstack_frame_object *caller; /* of its last frame; null: none */
 	uint32_t context;                           /* of the caller; NONE if unknown */
-	bool unconnected;                           /* the caller is a root of its own */
-	size_t fresh;   /* frames of the path that no earlier sample visited */
-	size_t counted; /* frames of the path whose edges count */
+	bool unconnected;                           /* cut by `depth`; the caller becomes a root */
+	size_t fresh;   /* new activations, up to the first visit; counted in `activations` */
+	size_t counted; /* `fresh`, and the frame of the first visit; counted in `calls` */
 };
 
 struct incstack_pcct {
 	struct incstack_pcct_stats stats;
-	uint32_t room, depth;
+	uint32_t room, depth; /* most contexts; most captured frames of a sample */
 	struct context *contexts;
 	/* By the number of the context. */
 	struct incstack__ranking time, calls, activations;
@@ -168,7 +172,7 @@ static uint32_t make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_s
 
 /* ---- visited frames ---- */
 
-/* Returns the physical frame of an object: the one that it is inlined into, or itself. */
+/* Returns the object of the physical frame: the frame that o is inlined into, or o itself. */
 static const struct incstack_frame_object *frame_of(const struct incstack_frame_object *o)
 {
 	while (o->parent && (o->parent->flags & INCSTACK_OBJECT_VIRTUAL))
@@ -224,7 +228,7 @@ static int push(struct incstack_pcct *pcct, const struct incstack_frame_object *
 	return error;
 }
 
-/* Returns the first captured object, from this one towards the base. */
+/* Returns the first captured object from o towards the base. */
 static const struct incstack_frame_object *filled(const struct incstack_frame_object *o)
 {
 	while (o && !(o->flags & INCSTACK_OBJECT_FILLED))
@@ -232,9 +236,9 @@ static const struct incstack_frame_object *filled(const struct incstack_frame_ob
 	return o;
 }
 
-/* Whether the frame is right above the trace's old object. Then it is an old activation, too,
- * because there was a barrier on its return. The base has no frame below it that could be
- * old. */
+/* Whether the frame was called by the frame of the trace's old object. Then it is also an old
+ * activation, because there was a barrier on its return. The base has no caller. It counts as old
+ * if the trace has no old object. */
 static bool above_old(const struct incstack_trace *trace, const struct incstack_frame_object *frame)
 {
 	if (frame->parent)
@@ -242,8 +246,9 @@ static bool above_old(const struct incstack_trace *trace, const struct incstack_
 	return !trace->old && (frame->flags & INCSTACK_OBJECT_BASE);
 }
 
-/* Marks visits as gone if they are at the addresses of new activations that the sample does not
- * reach, because other frames were visited there. */
+/* The sample does not visit the frames from o to the trace's old object, which are new activations.
+ * Marks the visits at their addresses as gone, because these were visits of frames that have
+ * ended. */
 static void pass_over(struct incstack_pcct *pcct, const struct incstack_trace *trace,
 		      const struct incstack_frame_object *o)
 {
@@ -272,7 +277,9 @@ static const struct visit *visited(const struct incstack_pcct *pcct,
 }
 
 /* Goes up from the top to a frame that was visited and whose caller has a context in this tree,
- * or to the base, or to the depth limit. */
+ * or to the base, or to the depth limit. A purge removes the context of the caller, but the frame
+ * of an earlier visit is no new activation. So the way then goes on, and the count of new
+ * activations ends. */
 static int go_up(struct incstack_pcct *pcct, const struct incstack_trace *trace, struct way *way)
 {
 	const struct incstack_frame_object *o = trace->top;

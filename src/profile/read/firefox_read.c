@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the Firefox Profiler's processed format. The tables of a thread are collected and become
- * contexts when the thread ends. Strings belong to a thread, or since version 56 to all threads.
+ * Reads the Firefox Profiler's processed format. The JSON reader calls on_json() for each value.
+ * The columns of a thread's tables are collected. When the thread ends, each row of its frame table
+ * becomes a frame, each row of its stack table becomes a node, and its samples become weights.
+ *
+ * Strings belong to a thread, or since version 56 to all threads. They may come after the tables
+ * that use them. So frames are placeholders (reader.h) until the file ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +33,7 @@ enum place {
 	FUNC_COLUMN,
 	STRING,
 	SHARED_STRING,
-	META, /* and above */
+	META, /* meta_keys[0]; the other keys follow */
 };
 
 static const char *const meta_keys[] = {"program", "mode",      "time_ns", "duration_ns",
@@ -75,11 +79,11 @@ struct numbers {
 struct firefox {
 	struct incstack__json_profile made;
 	bool thread_seen, shared;
-	size_t strings; /* before those of this thread */
+	size_t strings; /* in made.names before those of this thread; 0 if strings are shared */
 	char *name, *kind, *kind_unit, *weight_type;
 	struct numbers sample_stack, stack_frame, stack_prefix;
 	struct numbers frame_func, frame_line, frame_inlined, func_name, func_file;
-	struct incstack__json_weight *weights; /* only the value counts */
+	struct incstack__json_weight *weights; /* of the samples; only the values are used */
 	size_t weights_used, weights_room;
 };
 
@@ -102,7 +106,7 @@ static int push(struct firefox *in, struct numbers *numbers,
 	return error;
 }
 
-/* Adds to a column that may be missing or contain anything. A value that is not a number counts as
+/* Adds to a column that may be missing or contain anything. A value that is not an index counts as
  * null. */
 static int push_hint(struct firefox *in, struct numbers *numbers,
 		     const struct incstack__json_event *event)
@@ -161,8 +165,8 @@ static uint32_t row(const struct numbers *column, size_t i)
 	return i < column->used ? column->at[i] : INCSTACK__NONE;
 }
 
-/* Adds row i of the frame table. Its strings may come later. Until then, they are represented by
- * their numbers, which are counted over all threads. */
+/* Adds row i of the frame table to made.frames. Its name and file are indexes in made.names, which
+ * has the strings of all threads, until resolve_strings() replaces them. */
 static int take_frame(struct firefox *in, size_t i)
 {
 	struct incstack__frame_info info = {0};
@@ -183,7 +187,7 @@ static int take_frame(struct firefox *in, size_t i)
 	return incstack__json_profile_frame(&in->made, &info);
 }
 
-/* Replaces the numbers of strings by names of the profile. */
+/* Replaces the indexes in made.names by the numbers of names in the profile. */
 static int resolve_strings(struct firefox *in)
 {
 	for (size_t i = 0; i < in->made.frames_used; i++) {
@@ -198,7 +202,8 @@ static int resolve_strings(struct firefox *in)
 	return 0;
 }
 
-/* Replaces each frame of the stack table by its node. */
+/* Makes a node for each row of the stack table, and replaces the row's frame by the number of the
+ * node. */
 static int make_nodes(struct firefox *in)
 {
 	struct incstack_profile *profile = in->made.reader->profile;
@@ -230,11 +235,13 @@ static int make_nodes(struct firefox *in)
 	return 0;
 }
 
+/* Finds or adds the kind of the weights. Only files of ours have the members kindUnit and kind: a
+ * thread for each kind has kindUnit, a thread of a timeline has both. */
 static int thread_kind(struct firefox *in, uint32_t *kind)
 {
 	const char *type = in->weight_type ? in->weight_type : "samples";
 
-	if (in->kind && in->kind_unit) { /* one of the threads of a timeline */
+	if (in->kind && in->kind_unit) { /* a thread of a timeline */
 		in->made.reader->profile->losses |= INCSTACK__LOSS_THREADS;
 		return incstack__json_profile_same_kind(&in->made, in->kind, in->kind_unit, kind);
 	}
@@ -287,6 +294,7 @@ static int on_string(struct firefox *in, const struct incstack__json_event *even
 	return incstack__json_profile_name(&in->made, event->text, event->length);
 }
 
+/* Adds a value to its column. A detail that the profile does not keep is noted as a loss. */
 static int on_table(struct firefox *in, const struct incstack__json_event *event)
 {
 	switch (event->id) {

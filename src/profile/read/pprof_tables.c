@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects the tables of a pprof file and makes an empty profile from them.
+ * Collects the tables of a pprof file: strings, functions, locations with their lines, mappings,
+ * sample types and comments. pprof_read.c passes the fields of the file, in its first pass. Then
+ * incstack__pprof_profile() makes a profile with a frame for each line, but without samples.
+ * pprof_read.c adds the samples in its second pass.
+ *
+ * A fault of the file sets *why to a sentence. A detail that the profile does not keep is noted as
+ * a loss. The arrays `numbers` are indexed by the numbers of the fields, so element 0 is not used.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +226,7 @@ static int add_location(struct incstack__pprof_tables *tables, pb_istream_t *byt
 	return error;
 }
 
-/* Far more comments than anyone writes. Further ones are skipped. */
+/* Far more comments than anyone writes. Further comments are skipped. */
 enum { COMMENTS_MAX = 4096 };
 
 static int add_comment(struct incstack__pprof_tables *tables, uint64_t string)
@@ -300,6 +306,7 @@ int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field
 	return field == PPROF_COMMENT ? add_comment(tables, number) : 0;
 }
 
+/* Makes the frame of a line. `rest` has the members of the frame that do not come from the line. */
 static int name_line(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 		     struct incstack__pprof_line *line, struct incstack__frame *rest,
 		     const char **why)
@@ -321,7 +328,7 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 				  &line->frame);
 }
 
-/* Makes the frame of a location without lines, which represents its address. */
+/* Gives a line to a location that has none, and makes its frame, which represents the address. */
 static int name_address(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			struct incstack__pprof_location *location, uint32_t place)
 {
@@ -340,6 +347,8 @@ static int name_address(struct incstack__pprof_tables *tables, struct incstack_p
 	return incstack__frame_intern(profile, &key, &tables->lines[location->first].frame);
 }
 
+/* Makes the frames of a location. All lines but the last line are inlined. The last line has the
+ * place. */
 static int name_location(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			 struct incstack__pprof_location *location, const char **why)
 {

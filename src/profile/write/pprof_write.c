@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes pprof files: a gzipped protobuf message. Its fields may come in any order, so strings,
- * functions and locations are written right before the first sample that needs them. Field
- * numbers are those of profile.proto.
+ * Writes pprof files. A pprof file is one protobuf message, compressed by gzip. Its fields may come
+ * in any order. So add() writes the mappings, functions and locations that are new since its last
+ * call, then the samples. Strings, and locations with inlined frames, are written right before
+ * their first use. The numbers of the fields are in pprof.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +28,10 @@ struct pprof_writer {
 	uint64_t *strings_of; /* for each name of the profile: its string; 0: not written yet */
 	size_t names, strings_room;
 	size_t mappings; /* of the profile, already written */
-	uint32_t *path;
-	uint64_t *ids; /* of the locations of a path, innermost first */
+	uint32_t *path;  /* of a node: its frames, innermost first */
+	uint64_t *ids;   /* of the locations of a path, innermost first */
 	size_t path_room, ids_room;
-	pb_byte_t *message, *packed;
+	pb_byte_t *message, *packed; /* sized for the longest message, so encoding cannot fail */
 	size_t message_room, packed_room;
 };
 
@@ -82,8 +83,7 @@ static int put_string(struct pprof_writer *writer, const char *text, size_t leng
 	return put_field(writer, PPROF_STRING, text, length);
 }
 
-/* Finds the string of a name. `name` is the name's number + 1; for 0, the string is 0. Writes each
- * string once. */
+/* Finds or writes the string of the name whose number is `name` - 1. For 0, the string is 0. */
 static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -276,7 +276,7 @@ static int put_mapping(struct pprof_writer *writer, size_t number)
 	return put_field(writer, PPROF_MAPPING, bytes, stream.bytes_written);
 }
 
-/* Writes what is new since the last part. */
+/* Writes the mappings and frames that the profile has got since the last call. */
 static int put_tables(struct pprof_writer *writer)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -289,7 +289,7 @@ static int put_tables(struct pprof_writer *writer)
 	return error;
 }
 
-/* Makes the locations of a path: an inlined frame is in the location of its caller. Writes the new
+/* Makes the locations of a path. An inlined frame is in the location of its caller. Writes the new
  * locations. *first is the index in writer->ids where the ids of the path begin. */
 static int put_path(struct pprof_writer *writer, const uint32_t *path, size_t depth, size_t *first)
 {
@@ -339,7 +339,7 @@ static int put_label(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *
 	return 0;
 }
 
-/* Returns how many frames at the beginning of the path are labels. */
+/* Returns how many frames of the path are labels. They come first, as the innermost frames. */
 static size_t labels_of(const struct pprof_writer *writer, size_t depth)
 {
 	const struct incstack__frame *frames = writer->common.profile->frames;
