@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The slow paths of poll, wait_begin and wait_end, and the draws for held threads. Every transition is one
- * atomic operation on the thread's word (S1). Model: tests/model/ticket.pml; STEP_x is its step x.
+ * The slow paths of poll, wait_begin and wait_end, and the draws for held threads. Every transition
+ * is one atomic operation on the thread's word (S1). Model: tests/model/ticket.pml; STEP_x is its
+ * step x.
  */
 #include "safepoint.h"
 
-/* STEP_CLAIM: clears a bit in the word of the calling thread. Returns false if another thread
- * has cleared it. It also sets BUSY (S15), so that an operation cannot take the fast path of wait_begin. */
+/* STEP_CLAIM: clears a bit in the word of the calling thread. Returns false if another thread has
+ * cleared it. It also sets BUSY (S15), so that an operation cannot take the fast path of
+ * wait_begin. */
 static bool claim(struct incstack__thread *thread, uint64_t bit)
 {
 	incstack__step(thread->owner, INCSTACK__STEP_CLAIM);
@@ -164,7 +166,8 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 			    word & ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
 			    memory_order_release, memory_order_relaxed))
 			continue;
-		/* From here on the thread may run, detach, and leave its record to another one. */
+		/* From here on the thread may run, detach, and leave its record to another
+		 * thread. */
 		incstack__step(safepoint, INCSTACK__STEP_GATE);
 		incstack__thread_open_gate(thread, word);
 		if (word & INCSTACK_WORD_STOP)

@@ -88,8 +88,8 @@ static void finish(struct incstack_request *request)
 void incstack__request_drop(struct incstack_request *request)
 {
 	incstack__step(request->owner, INCSTACK__STEP_DROP);
-	/* acq_rel: every operation happens before the end. The acquire in
-	 * incstack__request_read is a partner, too. */
+	/* acq_rel: every operation happens before the end. The acquire in incstack__request_read is
+	 * also a partner. */
 	if (atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
 		finish(request);
 }
@@ -140,8 +140,8 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 	} else if (draw(request, INCSTACK__RUN, &number)) {
 		run(request, thread, on_behalf, number);
 		/* The winner of the last ticket disarms after its sample, not before. A thread that
-		 * polls in between finds no ticket, which costs less than delaying the sample
-		 * until every word has been read. */
+		 * polls during this sample finds no ticket, which costs less than delaying the
+		 * sample until every word has been read. */
 		if (number + 1 == request->tickets[INCSTACK__RUN].limit)
 			incstack__request_disarm(request, false);
 	}

@@ -5,7 +5,7 @@
 #include "safepoint.h"
 
 /* Chooses a random subset of the threads in one pass (selection sampling): each thread is taken
- * with the probability wanted / left of its kind. So no list is needed and none is shuffled. */
+ * with the probability wanted / left of its kind. So no list is made or shuffled. */
 struct pass {
 	struct incstack_safepoint *safepoint;
 	uint32_t next; /* index in the list; a detach may move another thread to before it */

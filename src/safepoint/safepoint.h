@@ -60,8 +60,8 @@ enum { INCSTACK__OPEN = 0, INCSTACK__SLEPT, INCSTACK__ENDED };
 struct incstack_request {
 	struct incstack_safepoint *owner;
 	uint64_t bit;
-	/* One for each armed bit, one for the starter. The thread that clears a bit inherits
-	 * the bit's reference, so only one thread acts for a (thread, request) pair. */
+	/* One reference for each armed bit, and one for the starter. The thread that clears a bit
+	 * inherits the bit's reference, so only one thread acts for a (thread, request) pair. */
 	_Atomic(uint32_t) refs;
 	_Atomic(uint32_t) taken; /* operations that have ended */
 	_Atomic(uint32_t) absent;
@@ -84,7 +84,7 @@ struct incstack_request {
 
 struct incstack_safepoint {
 	pthread_mutex_t lock;      /* thread list, slots, refs, random; never held while waiting */
-	pthread_mutex_t stop_lock; /* held while stopped: attach and other stops wait */
+	pthread_mutex_t stop_lock; /* held while stopped, so attach and other stops wait */
 	/* An array rather than a list, so that the cache misses on its elements overlap. */
 	struct incstack__thread **threads;
 	uint32_t attached, capacity;
@@ -126,7 +126,7 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 /* Draws a ticket for a thread that the starter has held since it shared out the tickets. Only the
  * starter calls this. */
 void incstack__request_run_held(struct incstack_request *request, struct incstack__thread *thread);
-/* Whether no claim can win any more. */
+/* Whether no further claim can win. */
 static inline bool incstack__request_spent(struct incstack_request *request)
 {
 	struct incstack__tickets *tickets = &request->tickets[INCSTACK__RUN];
@@ -137,11 +137,11 @@ static inline bool incstack__request_spent(struct incstack_request *request)
 void incstack__request_disarm(struct incstack_request *request, bool absent);
 /* Whether the deadline has passed. */
 bool incstack__request_late(const struct incstack_request *request);
-/* Takes a reference. Returns false if the last one was given up already. */
+/* Takes a reference. Returns false if the last reference was given up already. */
 bool incstack__request_take_reference(struct incstack_request *request);
 /* Closes the tickets and takes back the bits. The caller holds a reference. */
 void incstack__request_end_early(struct incstack_request *request);
-/* Gives up one reference; the last one finishes the request. */
+/* Gives up one reference. If it was the last reference, finishes the request. */
 void incstack__request_drop(struct incstack_request *request);
 /* Copies what became of the request until now. */
 void incstack__request_read(struct incstack_request *request,
@@ -154,7 +154,7 @@ void incstack__split(uint32_t running, uint32_t waiting, uint32_t n, uint32_t *f
 		     uint32_t *from_waiting);
 /* Returns a number in 0..limit - 1. The same seed gives the same numbers. Under `lock`. */
 uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t limit);
-/* Whether the slot can be used again, because nobody uses its request any more. Under `lock`. */
+/* Whether the slot can be used again, because nobody still uses its request. Under `lock`. */
 bool incstack__request_reusable(struct incstack_request *request);
 /* Holds a waiting thread. Returns false if the thread does not wait, or if somebody else holds
  * or stops it. */
@@ -178,7 +178,7 @@ static inline uint32_t incstack__self(void)
 	return (uint32_t)((uintptr_t)pthread_self() / INCSTACK__LINE);
 }
 
-/* Returns 0 if the calling thread is the one that attached. */
+/* Returns 0 if the calling thread is the thread that attached. */
 static inline int incstack__check_owner(const struct incstack__thread *thread)
 {
 	if (!thread)
@@ -197,8 +197,9 @@ static inline int incstack__check_stopped(const struct incstack_safepoint *safep
 		       : INCSTACK_ETHREAD;
 }
 
-/* Returns 0 if the calling thread, the owner, runs and is not in its slow path already. The caller is not
- * checked: a runtime may hand a thread over to another one that runs in its place. */
+/* Returns 0 if the calling thread, the owner, runs and is not in its slow path already. The caller
+ * is not checked, because a runtime may hand the record of a thread over to another thread that
+ * runs in its place. */
 static inline int incstack__check_running(const struct incstack__thread *thread)
 {
 	if (!thread)
@@ -229,7 +230,7 @@ static inline bool incstack__forked(const struct incstack_safepoint *safepoint)
 	return *safepoint->alive == 0;
 }
 
-/* Gives up a reference; the last one frees the record. Under `lock`. */
+/* Gives up a reference. If it was the last reference, frees the record. Under `lock`. */
 void incstack__thread_unref(struct incstack__thread *thread);
 
 #endif

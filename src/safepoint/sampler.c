@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The sampler: one thread that starts a request, or a full safepoint, at each time of a grid of
- * absolute times. Its statistics are counted only where a sample is taken and where a request
- * ends.
+ * absolute times (run, tick). Ticks are counted as requested or missed on this thread. Samples are
+ * counted as taken by the thread that takes them (sample), and as wanted or lost where their
+ * request ends (end_round). A missed tick counts the samples that it should have given as wanted
+ * and lost (miss).
  */
 #include <linux/prctl.h>
 #include <signal.h>
@@ -36,8 +38,8 @@ struct counters {
 struct incstack_sampler {
 	struct incstack_sampler_options options;
 	pthread_t thread;
-	uint32_t *alive;
-	_Atomic(uint32_t) ending;         /* 1: the thread must end; it sleeps on it */
+	uint32_t *alive;                  /* points to 0 in a child of fork */
+	_Atomic(uint32_t) ending;         /* 1: the thread must end; it sleeps on this word */
 	uint64_t due;                     /* the time of the next tick; only the thread uses it */
 	_Atomic(uint32_t) open;           /* rounds in use; the ending thread sleeps on it */
 	struct incstack_request *current; /* of the last tick; only the thread uses it */

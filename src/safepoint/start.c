@@ -102,9 +102,9 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 }
 
 /* Chooses `want` of the waiting threads at random and moves them to the front of the list. The
- * first *held of them are held. The others cannot be held now and will get a claim. If a thread
- * has stopped waiting in the meantime, the next one is tried. Returns how many were chosen.
- * Under `lock`. */
+ * first *held of them are held. The others cannot be held now and will get a claim. If a thread has
+ * stopped waiting in the meantime, the next thread is tried. Returns how many were chosen. Under
+ * `lock`. */
 static uint32_t choose_waiting(struct incstack_request *request, uint32_t want, uint32_t *held)
 {
 	uint32_t chosen = 0;
@@ -122,7 +122,7 @@ static uint32_t choose_waiting(struct incstack_request *request, uint32_t want, 
 	return chosen;
 }
 
-/* Inlined into each caller: with a constant `waiting`, most of the code below disappears. */
+/* Inlined into each caller, because most of the code below disappears if `waiting` is constant. */
 #define ANEW static inline __attribute__((always_inline))
 
 /* Puts a thread on the list, once. Under `lock`. */
@@ -204,8 +204,8 @@ static uint32_t share_out(struct incstack_request *request,
 	return claims;
 }
 
-/* Moves a running thread to the front, where the next request finds it first: it will probably
- * run then, too. This is not done during a full safepoint, because
+/* Moves a running thread to the front, where the next request finds it first, because it will
+ * probably run then as well. This is not done during a full safepoint, because
  * incstack__safepoint_run_operation may be in the middle of the list. Under `lock`. */
 static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint32_t front)
 {

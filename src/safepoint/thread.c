@@ -46,8 +46,8 @@ static struct incstack__thread *allocate(struct incstack_safepoint *safepoint)
 		return NULL;
 	struct incstack__thread *thread = safepoint->unused;
 	safepoint->unused = thread->next;
-	/* `gate` and `owner` stay: whoever let the record's former thread pass may still be about to
-	 * open the gate. A gate that opens once too often does no harm. */
+	/* `gate` and `owner` stay, because the thread that let the record's former thread pass may
+	 * still be about to open the gate. A gate that opens once too often does no harm. */
 	thread->open = (struct incstack_thread){0};
 	thread->refs = 1;
 	thread->busy = thread->ran = false;
