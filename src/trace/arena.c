@@ -23,8 +23,8 @@ static void release_chunk(runtime *rt, void *memory, size_t bytes)
 }
 
 /* Makes c the current chunk. The new chunk is made empty before it is linked, and the end of the
- * old one is recorded before it is left, because a jump out of a signal handler may come
- * between any two of these steps (I8). */
+ * old chunk is recorded before the old chunk is left, because a jump out of a signal handler may
+ * come between any two of these steps (I8). */
 static void use(struct arena *a, struct chunk *c)
 {
 	c->next = NULL;
@@ -59,8 +59,8 @@ void incstack__arena_mend(struct arena *a)
 	a->limit = (trace *)INCSTACK__NO_ROOM;
 }
 
-/* Chunks of released trees are kept for the next trees: the page faults of fresh memory cost
- * more than writing the traces. Nobody waits for kept_lock. Each acquire of it pairs with the
+/* Chunks of released trees are kept for the next trees, because the page faults of fresh memory
+ * cost more than writing the traces. Nobody waits for kept_lock. Each acquire of it pairs with the
  * release of its last holder. */
 enum { KEPT_MOST = 64 };
 
@@ -68,7 +68,7 @@ static struct chunk *take_kept(runtime *rt)
 {
 	struct chunk *c = NULL;
 	if (atomic_flag_test_and_set_explicit(&rt->kept_lock, memory_order_acquire))
-		return NULL; /* another thread has the lock: do not wait */
+		return NULL; /* another thread has the lock; do not wait */
 	c = rt->kept;
 	if (c) {
 		rt->kept = c->next;

@@ -32,10 +32,10 @@ static inline size_t chunk_room(const struct chunk *c)
 struct arena {
 	uint64_t spare_room; /* bytes for objects and traces in the empty chunks */
 	object *object;      /* the next free one */
-	trace *limit;        /* the last allocated trace: memory ends here */
+	trace *limit;        /* the last allocated trace; free memory ends here */
 	struct chunk *current;
 	struct chunk *first;
-	struct chunk *spare; /* empty ones */
+	struct chunk *spare; /* empty chunks */
 	uint64_t bytes;      /* of all chunks */
 	uint64_t truncated;  /* objects whose callers are unknown */
 };
@@ -63,8 +63,8 @@ static inline size_t arena_room(const struct arena *a)
 	return a->spare_room + (size_t)((char *)a->limit - (char *)a->object);
 }
 
-/* The most bytes that the objects of all frames in a part of a stack can take. The smallest frame has
- * 16 bytes, its object 32. */
+/* The most bytes that the objects of all frames in a part of a stack can take. The smallest frame
+ * has 16 bytes, its object 32. */
 static inline size_t frames_room(uintptr_t part)
 {
 	return part * (sizeof(object) / 16);

@@ -48,11 +48,11 @@ static void (*find_resume(stack *s, const uintptr_t *frame))(void *)
 	return resume;
 }
 
-/* A destructor has planted a barrier in the second phase, and the handler is in the frame that
- * the barrier guards. The unwinder takes the thunk for the handler's frame. It must neither
- * stop at the thunk nor pass it. Its _Unwind_Resume, called from here, passes the unwinder's
- * own frames and comes to the same place again, where there is no thunk any more. This function
- * returns only if that is impossible. */
+/* A destructor has planted a barrier in the second phase, and the handler is in the frame that the
+ * barrier guards. The unwinder takes the thunk for the handler's frame. It must neither stop at the
+ * thunk nor pass it. Its _Unwind_Resume, called from here, passes the unwinder's own frames and
+ * comes to the frame of the handler again, where no thunk is left. This function returns only if
+ * that is impossible. */
 void incstack__resume_aside(void *exception, const uintptr_t *frame)
 {
 	void (*resume)(void *) = NULL;

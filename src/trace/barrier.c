@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Return barriers: plants and lifts them, in return slots. Kinds of stacks that have other barriers use
- * the numbers and the records of thunks only. Besides this file, three others write return slots:
- * retired.c restores the slots of vanished barriers, stack_change.c stores a resume address for
- * the embedder (incstack_stack_slot_write), and the trampoline (thunks.S) restores the slot through
- * which a return comes.
+ * Return barriers: plants and lifts them, in return slots. Kinds of stacks that have other barriers
+ * use the numbers and the records of thunks only. Besides this file, three others write return
+ * slots: retired.c restores the slots of vanished barriers, stack_change.c stores a resume address
+ * for the embedder (incstack_stack_slot_write), and the trampoline (thunks.S) restores the slot
+ * through which a return comes.
  *
  * Order of writes: the cell is filled before the slot shows the thunk (I12), and a
  * thunk is reused only when no slot and no unwinder can lead to it (I17, I18).
@@ -40,9 +40,9 @@ static void put_retired(stack *s, uint32_t number)
 	s->thunks.retired = number;
 }
 
-/* Retires the thunk of a barrier at `slot`, for the reason `why`. The slot, or a copy of it, may still hold
- * the thunk, or the trampoline may be serving the return. So the cell keeps its resume address until
- * reclaim() in retired.c finds that no return can come through the thunk. */
+/* Retires the thunk of a barrier at `slot`, for the reason `why`. The slot, or a copy of it, may
+ * still hold the thunk, or the trampoline may be serving the return. So the cell keeps its resume
+ * address until reclaim() in retired.c finds that no return can come through the thunk. */
 static void retire(stack *s, uint32_t number, uintptr_t slot, uint32_t why)
 {
 	struct barrier *b = barrier_of(number);
@@ -110,9 +110,9 @@ static void clear(object *o)
 	o->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 }
 
-/* The return into the frame of o is being served, and its thunk now intercepts the return into
- * the frame of `next`. Reusing the thunk at once is safe: the trampoline has read the cell,
- * and unwinders see the slot, which the trampoline has restored. */
+/* The return into the frame of o is being served, and its thunk now intercepts the return into the
+ * frame of `next`. Reusing the thunk at once is safe, because the trampoline has read the cell, and
+ * unwinders see the slot, which the trampoline has restored. */
 void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp)
 {
 	uint32_t number = number_of(o);
@@ -120,8 +120,8 @@ void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp)
 	intercept(s, next, fp, number);
 }
 
-/* The return into the frame of o is being served, and no further barrier is needed: the thunk
- * is free. */
+/* The return into the frame of o is being served, and no further barrier is needed. So the thunk is
+ * free. */
 void incstack__barrier_free(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
@@ -140,9 +140,9 @@ uintptr_t incstack__barrier_fp(const object *o)
 	return barrier_of(number_of(o))->fp;
 }
 
-/* Restores the slot if it still holds our thunk. The thunk is then free if `certain`, which
- * says that a walk from the running frame has met this frame. Otherwise another copy of the
- * frame may be the one that runs, and the thunk is retired. */
+/* Restores the slot if it still holds our thunk. The thunk is then free if `certain`, which says
+ * that a walk from the running frame has met this frame. Otherwise another copy of the frame may be
+ * the frame that runs, and the thunk is retired. */
 void incstack__machine_lift(stack *s, object *o, bool certain)
 {
 	uint32_t number = number_of(o);
@@ -156,8 +156,8 @@ void incstack__machine_lift(stack *s, object *o, bool certain)
 		incstack__machine_vanished(s, o);
 }
 
-/* The barrier of o, which had the slot, was hit. Its thunk stays readable, because an unwinder or the
- * trampoline may still be using it. Without a slot, nobody uses it. */
+/* The barrier of o, which had the slot, was hit. Its thunk stays readable, because an unwinder or
+ * the trampoline may still be using it. Without a slot, nobody uses it. */
 void incstack__barrier_free_later(stack *s, object *o, const uintptr_t *slot)
 {
 	uint32_t number = number_of(o);
@@ -165,8 +165,9 @@ void incstack__barrier_free_later(stack *s, object *o, const uintptr_t *slot)
 	put(&s->limbo, number, (uintptr_t)slot);
 }
 
-/* The same, if the trampoline was interrupted. It may not have read the cell yet, and the interrupting
- * handler may begin any number of operations, so the thunk does not wait in limbo. */
+/* Takes the thunk from o, whose barrier was hit, if a signal has interrupted the trampoline. The
+ * trampoline may not have read the cell yet, and the interrupting handler may begin any number of
+ * operations, so the thunk does not wait in limbo. */
 void incstack__barrier_served(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
@@ -181,9 +182,9 @@ void incstack__machine_vanished(stack *s, object *o)
 	retire(s, number, (uintptr_t)object_slot(o), RETIRED_VANISHED);
 }
 
-/* Whether nobody can be using a thunk in limbo any more, because its slot holds another word or is
- * dead memory below the running frame. A handler may have interrupted the unwinder or the
- * trampoline; they are above it then. */
+/* Whether the use of a thunk in limbo is over, because its slot holds another word or is dead
+ * memory below the running frame. A handler may have interrupted the unwinder or the trampoline;
+ * they are above it then. */
 static bool is_over(const stack *s, uint32_t number)
 {
 	const uintptr_t slot = barrier_of(number)->fp, sp = stack_pointer();
@@ -191,8 +192,8 @@ static bool is_over(const stack *s, uint32_t number)
 }
 
 /* The frames below sp are about to be popped by a jump, with all that may be using thunks there.
- * Their slots are restored first: a signal handler may walk over them before the jump is done, when
- * a thunk may already have another slot and another resume address. */
+ * Their slots are restored first, because a signal handler may walk over them before the jump is
+ * done, when a thunk may already have another slot and another resume address. */
 void incstack__limbo_release(stack *s, uintptr_t sp)
 {
 	const uintptr_t lowest = inside(s, stack_pointer()) ? stack_pointer() : s->low;
@@ -222,8 +223,8 @@ void incstack__limbo_empty(stack *s)
 }
 
 /* Takes thunk n from its barrier, if it has one. If the slot of the barrier holds the thunk, the
- * slot is restored; otherwise the thunk is retired. A thunk that was retired stays so, for the
- * same reason. Without `restore` the stack has ended and its memory is not touched. */
+ * slot is restored; otherwise the thunk is retired. A thunk that was retired stays retired, and the
+ * reason stays. Without `restore` the stack has ended and its memory is not touched. */
 static void discard(stack *s, uint32_t n, bool restore)
 {
 	const struct barrier *b = barrier_of(n);
@@ -258,8 +259,9 @@ bool incstack__stack_is_patched(const stack *s)
 	return next_barrier(s->newest) || s->busy;
 }
 
-/* In the child of fork, s is only an address that cells hold: its memory may be wiped. Restores
- * the slots of its barriers. Its thunks belong to the parent's stack and are not reused. */
+/* In the child of fork, s is only an address that cells hold, because its memory may be wiped.
+ * Restores the slots of its barriers. Its thunks belong to the parent's stack and are not
+ * reused. */
 void incstack__stack_forked(struct incstack_stack *s)
 {
 	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /

@@ -29,7 +29,7 @@ static inline bool slot_holds_thunk(uint32_t number, uintptr_t lowest)
 	return (uintptr_t)slot >= lowest && content(slot) == thunk_address(number);
 }
 
-/* Makes the thunk that of a barrier of o. */
+/* Records that the thunk belongs to a barrier of o. */
 static inline void barrier_record(stack *s, object *o, uintptr_t fp, uint32_t number)
 {
 	*barrier_of(number) = (struct barrier){o, fp, 0, 0};
@@ -66,9 +66,8 @@ void incstack__barriers_moved(stack *s, uintptr_t delta);
 
 /* copied.c */
 void incstack__copied_note(stack *s);
-/* Whether the runtime is known to copy stacks, so that nothing must be patched any more. Fewer
- * returns through retired thunks may come from a coroutine that uses a part of the thread's own
- * stack. */
+/* Whether the runtime is known to copy stacks, so that nothing more may be patched. Fewer returns
+ * through retired thunks may come from a coroutine that uses a part of the thread's own stack. */
 static inline bool stacks_are_copied(const runtime *rt)
 {
 	enum { REVIVED_MOST = 8 };

@@ -16,11 +16,11 @@
 #include "unwinder.h"
 #include "walk.h"
 
-/* Whether a barrier may guard p, whose callers are known. A decoded position cannot be
- * compared with the slot. A position at which a walk was cut may have no rule. A return slot
- * at a signal must not be patched for two reasons: an interrupted callee may be about to copy
- * its return address, and unwinders recognize a signal frame by the address in that slot. A frame that
- * a signal interrupted has no return slot: no callee returns to it. */
+/* Whether a barrier may guard p, whose callers are known. A decoded position cannot be compared
+ * with the slot. A position at which a walk was cut may have no rule. A return slot at a signal
+ * must not be patched for two reasons: an interrupted callee may be about to copy its return
+ * address, and unwinders recognize a signal frame by the address in that slot. A frame that a
+ * signal interrupted has no return slot, because no callee returns to it. */
 static bool may_plant(const object *p, const object *callee, uintptr_t plant_from)
 {
 	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
@@ -40,7 +40,7 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 	uint32_t n = s->distance.value;
 	const object *callee = o;
 	object *p = physical_parent(o);
-	bool in_vain = false; /* no thunk is left: look only for an older barrier */
+	bool in_vain = false; /* no thunk is left, so look only for an older barrier */
 	for (; p && !(p->flags & OBJECT_BARRIER); callee = p, p = physical_parent(p)) {
 		if (n) {
 			n--;
@@ -66,8 +66,8 @@ void incstack__machine_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		set_newest(s, incstack__gap_fill(&w, o, fp));
 }
 
-/* The barrier of o was hit. Removes from the known chain the frames above it, which are gone. Returns
- * false if o is not known any more. */
+/* The barrier of o was hit. Removes from the known chain the frames above it, which are gone.
+ * Returns false if o is no longer in the known chain. */
 static inline bool drop_younger(stack *s, const object *o)
 {
 	while (s->newest && s->newest != o)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Detects runtimes that copy stacks, for example for coroutines whose frames are kept elsewhere
- * while others run in their place. There, frames that seemed to be gone come back, and a
- * return comes through a retired thunk. Such a return is the sign of a copied stack, because
- * frames that were left by a jump never return. After a few such returns, nothing is patched
- * any more in this runtime, and each stack changes to mode validate, which compares what it
- * remembers with the stack. Before that, a thunk whose barrier vanished is not reused once
- * such a return was seen, so that the copies still return to the right addresses.
+ * while others run in their place. There, frames that seemed to be gone come back, and a return
+ * comes through a retired thunk. Such a return is the sign of a copied stack, because frames that
+ * were left by a jump never return. After a few such returns, nothing more is patched in this
+ * runtime, and each stack changes to mode validate, which compares what it remembers with the
+ * stack. Before that, a thunk whose barrier vanished is not reused once such a return was seen, so
+ * that the copies still return to the right addresses.
  */
 #include "barrier.h"
 

@@ -45,7 +45,7 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 			 bool grow)
 {
 	runtime *rt = s->runtime;
-	struct question q; /* not zeroed: that might call memset, which uses vector registers */
+	struct question q; /* not zeroed, because memset may use vector registers */
 	q.rt = rt;
 	q.frame = frame;
 	if (ask == ASK_SAVED)

@@ -84,7 +84,7 @@ void incstack__distance_pay(stack *s, uint32_t frames)
 	s->walk_limit -= left < rent ? left : rent;
 }
 
-/* How many frames of the last sample are not in this one. Both lists begin with the youngest
+/* How many frames of the last sample are not in this sample. Both lists begin with the youngest
  * frame; they are compared from the base. */
 static uint32_t left_frames(const struct distance *d, const object *first, const object *end)
 {
@@ -140,7 +140,7 @@ void incstack__distance_note(stack *s, const trace *t)
 	}
 }
 
-/* The objects of the last sample do not exist any more. */
+/* The objects of the last sample no longer exist. */
 void incstack__distance_clear_last(stack *s)
 {
 	s->distance.last_first = NULL;

@@ -12,12 +12,12 @@
  *   array by sp, load, shift, add.
  * The rest hangs off the chain and overlaps with the next frames as long as branches are
  * predicted: the look-up by return address, the tests, and the stores of the object. Therefore
- * branches, not arithmetic or conditional moves, select how the next frame is found: a
+ * branches, not arithmetic or conditional moves, select how the next frame is found, because a
  * predicted branch lets the next load start before the rule is known.
  *
  * Both empty __asm__ statements in predicted_rule() carry weight; the comments there say why.
- * Without them the code is correct but slower. No operation in the loop needs a fence: commit() and
- * the callers order the stores (I8).
+ * Without them the code is correct but slower. No operation in the loop needs a fence, because
+ * commit() and the callers order the stores (I8).
  *
  * Wall-clock times of this loop are too noisy to compare two versions; count instructions:
  *   valgrind --tool=callgrind build/release/bench/walk_bench --cell fp,64,1 --peer ours \
@@ -90,9 +90,9 @@ bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 
 /* Walks from the frame {sp, fp}, whose rule has the key `key`, while the frames have a plain
  * rule, lie inside the stack and are not known. It writes the objects of the callers from
- * `first` on. The general walk handles the frame at which this one stops. *thunk is the word
- * in the return slot of `known` if `known` has a barrier. `hidden` is the stack's
- * hidden_rule. */
+ * `first` on. The general walk handles the frame at which the fast walk stops. *thunk is the
+ * word in the return slot of `known` if `known` has a barrier. `hidden` is the stack's
+ * validation.hidden. */
 __attribute__((always_inline)) static inline struct fast_walk
 fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *known,
 		 const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
@@ -174,7 +174,7 @@ struct path;
 object *incstack__walk_continue(const struct walker *w, struct path *p, struct fast_walk r);
 
 /* Makes the objects of a fast walk, up to `end`, callers of `child`. The order of the stores
- * matters: a jump out of a signal handler may come between any two of them (I8). */
+ * matters, because a jump out of a signal handler may come between any two of them (I8). */
 __attribute__((always_inline)) static inline void commit(stack *s, object *child, object *end,
 							 object *parent)
 {

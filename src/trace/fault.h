@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deliberate bugs of the core for tests/toyvm, whose oracle must find each of them. They
- * exist only if INCSTACK_FAULT is defined: either as the number of the one bug that is
- * compiled in, or as a variable. No library is built with it.
+ * Deliberate bugs of the core for tests/toyvm, whose oracle must find each of them. They exist only
+ * if INCSTACK_FAULT is defined: either as the number of the only bug that is compiled in, or as a
+ * variable. No library is built with it.
  */
 #ifndef INCSTACK__FAULT_H
 #define INCSTACK__FAULT_H

@@ -137,7 +137,7 @@ static bool is_busy(const stack *s, uintptr_t sp)
 	return s->owner != thread_self() || !inside(s, s->busy) || s->busy >= sp;
 }
 
-/* Each further call for the iterator is refused, too. */
+/* Also refuses each further call for the iterator. */
 int incstack__frames_refuse(struct incstack_frames *frames)
 {
 	if (!frames)
@@ -146,8 +146,8 @@ int incstack__frames_refuse(struct incstack_frames *frames)
 	return frames->state.result = INCSTACK_EINVAL;
 }
 
-/* Sets the first frame, at the stack pointer sp of the top. `more` is 1, or what incstack_frames_next
- * returns instead of showing it. */
+/* Sets the first frame, at the stack pointer sp of the top. `more` is 1, or what
+ * incstack_frames_next returns instead of showing it. */
 int incstack__frames_start(struct incstack_frames *frames, const struct incstack_frame *first,
 			   uintptr_t sp, int more)
 {

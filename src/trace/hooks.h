@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests ask the core besides its public interface. For C++, too.
+ * What tests ask the core besides its public interface. C++ may include it.
  */
 #ifndef INCSTACK__HOOKS_H
 #define INCSTACK__HOOKS_H
@@ -13,8 +13,8 @@ INCSTACK_BEGIN_C
  * invariant that does not hold. No operation on the stack may be in progress. */
 int incstack__stack_verify(const struct incstack_stack *s);
 
-/* Returns after how many operations an invariant did not hold: each is a bug of the library. Only debug
- * builds check after operations; others return 0. */
+/* Returns after how many operations an invariant did not hold. Each of them shows a bug of the
+ * library. Only debug builds check after operations; others return 0. */
 uint64_t incstack__stack_broken(const struct incstack_stack *s);
 
 INCSTACK_END_C

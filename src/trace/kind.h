@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of stacks: what differs between a machine stack, a machine stack of unknown bounds, and a
- * stack that only the embedder can walk. A kind is a table of functions. The other files call these and
- * never ask of which kind a stack is.
+ * The kinds of stacks: what differs between a machine stack, a machine stack of unknown bounds, and
+ * a stack that only the embedder can walk. A kind is a table of functions. The other files call
+ * these functions and never ask what kind a stack has.
  */
 #ifndef INCSTACK__KIND_H
 #define INCSTACK__KIND_H
 
 #include "stack.h"
 
-/* How the embedder may be called: never (in a signal handler, signals.find_rule excepted); the
- * same, but code.find_rule_quickly may take the place of a missing signals.find_rule; directly; or
- * with all registers saved (from the trampoline). */
+/* How the embedder may be called: never (in a signal handler, signals.find_rule excepted); never,
+ * but code.find_rule_quickly may take the place of a missing signals.find_rule; directly; or with
+ * all registers saved (from the trampoline). */
 enum ask { ASK_NEVER, ASK_QUICKLY, ASK_DIRECTLY, ASK_SAVED };
 
 struct walker;
@@ -20,7 +20,7 @@ struct incstack_frames;
 
 struct incstack__stack_kind {
 	uint32_t modes;        /* that such a stack can have: bits 1 << enum incstack_mode */
-	uint32_t mode;         /* its first one, if it cannot have that of the runtime */
+	uint32_t mode;         /* its first mode, if it cannot have the mode of the runtime */
 	uint32_t slow_reasons; /* that always hold */
 
 	/* ---- samples and walks --------------------------------------------------------------- */
@@ -33,27 +33,30 @@ struct incstack__stack_kind {
 	 * described. */
 	int (*sample_described)(stack *s, uint64_t id, uint64_t weight,
 				const struct incstack_top *top);
-	/* Captures the frames from the poll to the first known one. Returns the object of the poll, or
-	 * null if there is no room. */
+	/* Captures the frames from the poll to the first known one. Returns the object of the poll,
+	 * or null if there is no room. */
 	object *(*frames)(stack *s, const struct incstack_top *poll);
 	/* walk_callers() in walk.h */
 	object *(*walk)(const struct walker *w, struct path *p);
-	/* Removes from the known chain the frames that were popped unannounced. They return whether what
-	 * is known may be completed. The first one is for the owner that runs, and gets the frame of a
-	 * public function, the second one for an owner that was interrupted at `top`. */
+	/* Removes from the known chain the frames that were popped unannounced. They return whether
+	 * the frames that stay known may be completed. The first function is for the owner that
+	 * runs, and gets the frame of a public function. The second function is for an owner that
+	 * was interrupted at `top`. */
 	bool (*remove_popped)(stack *s, const uintptr_t *frame);
 	bool (*remove_popped_at)(stack *s, const struct incstack_top *top);
 
-	/* ---- barriers ------------------------------------------------------------------------- */
+	/* ---- barriers
+	 * ------------------------------------------------------------------------- */
 
-	/* The barrier of o, the youngest known object, was hit: captures the frame and moves the barrier
-	 * towards the base. */
+	/* The barrier of o, the youngest known object, was hit: captures the frame and moves the
+	 * barrier towards the base. */
 	void (*passed)(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from);
 	/* The embedder announces that the barrier on the frame was hit. */
 	int (*announced)(stack *s, uintptr_t frame);
 	/* Whether the barrier of o, which has one, still intercepts the return. */
 	bool (*is_live)(const stack *s, const object *o);
-	/* Lifts the barrier of o. `certain`: a walk from the running frame has met the frame of o. */
+	/* Lifts the barrier of o. `certain`: a walk from the running frame has met the frame of
+	 * o. */
 	void (*lift)(stack *s, object *o, bool certain);
 	/* The frame of o, and with it its barrier, vanished unannounced. */
 	void (*vanished)(stack *s, object *o);
@@ -62,7 +65,8 @@ struct incstack__stack_kind {
 	/* Forgets all barriers of a stack whose memory may be gone. */
 	void (*abandon)(stack *s);
 
-	/* ---- what others do to the stack ------------------------------------------------------- */
+	/* ---- what others do to the stack
+	 * ------------------------------------------------------- */
 
 	/* Whether so many bytes at the address lie on the stack; if not, an error. */
 	int (*holds)(const stack *s, uintptr_t address, size_t bytes);
@@ -72,15 +76,18 @@ struct incstack__stack_kind {
 	 * thread is or will be at sp. */
 	bool (*left_behind)(const stack *s, uintptr_t operation, uintptr_t sp);
 
-	/* ---- requests of signal handlers -------------------------------------------------------- */
+	/* ---- requests of signal handlers
+	 * -------------------------------------------------------- */
 
-	/* Whether the frame, whose caller may be null, is the one of which `top` promises that it stays. */
+	/* Whether the frame, whose caller may be null, is the frame that stays on the stack by the
+	 * promise of `top`. */
 	bool (*is_promised)(const object *frame, const object *caller,
 			    const struct incstack_top *top);
 	/* Whether the frame may be a caller of the interrupted frame. */
 	bool (*may_have_called)(const object *frame, const struct incstack_top *top);
 
-	/* ---- room ------------------------------------------------------------------------------- */
+	/* ---- room
+	 * ------------------------------------------------------------------------------- */
 
 	/* The bytes of the stack that frames may have which are not captured, if the caller runs
 	 * elsewhere. */
@@ -88,12 +95,14 @@ struct incstack__stack_kind {
 	/* Makes room after a sample has found too little. */
 	int (*more_room)(stack *s);
 
-	/* ---- the frame iterator ------------------------------------------------------------------ */
+	/* ---- the frame iterator
+	 * ------------------------------------------------------------------ */
 
 	int (*frames_begin)(struct incstack_frames *frames, const struct incstack_top *top);
 	int (*frames_next)(struct incstack_frames *frames);
 
-	/* The number of an invariant that does not hold for one of the `most` youngest objects, or 0. */
+	/* The number of an invariant that does not hold for one of the `most` youngest objects, or
+	 * 0. */
 	int (*broken)(const stack *s, size_t most);
 };
 

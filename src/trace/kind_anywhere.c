@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A machine stack of unknown bounds: each sample may be on another one. A walk asks the kernel what can be
- * read, and nothing is remembered of a stack, so it is always in mode full.
+ * A machine stack of unknown bounds. Each sample may be on another stack. A walk asks the kernel
+ * what can be read, and nothing is remembered of a stack, so its mode is always full.
  */
 #include "kind_machine.h"
 
-/* Stacks have no order, but most often both are on the same one. */
+/* Stacks have no order, but most often both stack pointers are on the same stack. */
 static bool left_behind(const stack *s, uintptr_t operation, uintptr_t sp)
 {
 	(void)s;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stacks that only the embedder can walk and that have the embedder's own return barrier, for
- * example the heap frames of an interpreter, or a virtual machine with a stack watermark. The
- * embedder names each frame by a number. The numbers have no order, so a walk can meet a known
- * frame only where the embedder says that the frame is armed. See embedder.h: `caller`, `arm`. A barrier
- * takes a thunk, too, for its number and its record.
+ * example the heap frames of an interpreter, or a virtual machine with a stack watermark. This file
+ * implements the table of functions in kind.h by the embedder's functions `caller`, `youngest`,
+ * `arm` and `disarm` (struct incstack_stack_walker in embedder.h).
+ *
+ * The embedder names each frame by a number, which is kept as the `address` of the frame object.
+ * The numbers have no order. So a walk can meet a known frame only where the embedder says that the
+ * frame is armed. No return of these frames goes through a thunk. But a barrier still takes a thunk
+ * from the pool, because the record of a barrier belongs to the number of a thunk.
  */
 #include "barrier.h"
 #include "decode.h"
@@ -27,8 +31,10 @@ static object *meet(stack *s, object **known, uintptr_t frame)
 	return k;
 }
 
-/* Removes from the known chain the frames that were popped unannounced, if the embedder tells
- * where the stack ends. Returns false if a walk from there reaches no known frame. */
+/* Removes from the known chain the frames that were popped unannounced, if the embedder has the
+ * function `youngest`. A walk from the youngest frame ends at the first known frame with a barrier.
+ * If it reaches the base, no known frame is left, and the chain becomes empty. Returns false if the
+ * embedder does not know the caller of a frame. */
 static bool remove_popped(stack *s, const uintptr_t *running)
 {
 	(void)running;
@@ -48,7 +54,7 @@ static bool remove_popped(stack *s, const uintptr_t *running)
 	return more >= 0;
 }
 
-/* Whatever was interrupted, the embedder's barriers are right. */
+/* Removes nothing, because the embedder's barriers are right whatever was interrupted. */
 static bool remove_popped_at(stack *s, const struct incstack_top *top)
 {
 	(void)s;
@@ -100,7 +106,7 @@ static void lift(stack *s, object *o, bool certain)
 	incstack__barrier_free(s, o);
 }
 
-/* Barriers stay, because only the embedder could lift them. */
+/* Lifts nothing. Only machine stacks lift barriers when thunks are short. */
 static void thin(stack *s, const uintptr_t *running)
 {
 	(void)s;
@@ -126,7 +132,8 @@ static object *make(const struct walker *w, const struct incstack_frame *f, uint
 			    (object){NULL, f->pc, f->sp, -1, flags | INCSTACK_OBJECT_RAW});
 }
 
-/* Makes a skeleton with a barrier on the frame. Returns null if that is impossible. */
+/* Makes a skeleton, that is the object of a frame whose callers are not walked yet, and puts a
+ * barrier on the frame. Returns null if there is no room or no barrier can be planted. */
 static object *plant_at(const struct walker *w, const struct incstack_frame *f, object *known)
 {
 	object *o = make(w, f, OBJECT_GAP);
@@ -149,6 +156,8 @@ static object *decoded(const struct walker *w, object *o, const struct incstack_
 	return incstack__decode(w->stack, o, f, w->steps.ask, w->grow);
 }
 
+/* Ends a walk at k, a known frame or a new barrier. `met` is the youngest object that existed
+ * before the walk. This function and the next two return the head of the known chain. */
 static object *arrive(stack *s, object *child, object *k, object *met)
 {
 	child->parent = k;
@@ -156,12 +165,14 @@ static object *arrive(stack *s, object *child, object *k, object *met)
 	return k;
 }
 
+/* Ends a walk at a frame whose caller cannot be found or has no room. */
 static object *cut(stack *s, object *child, object *known, bool no_memory)
 {
 	incstack__cut_walk(s, child, no_memory);
 	return known;
 }
 
+/* Ends a walk at the base. The walk has met no known frame, so no known frame is left. */
 static object *end(stack *s, object *child, object *known)
 {
 	child->flags |= INCSTACK_OBJECT_BASE;
@@ -202,7 +213,8 @@ static object *walk(const struct walker *w, struct path *p)
 	}
 }
 
-/* The callers are known and cannot have changed, so the next barrier is planted without a walk. */
+/* The barrier of o was hit. The callers of o are known and cannot have changed. So the next barrier
+ * is planted on one of them without a walk, and the known chain begins there. */
 static void move_down(stack *s, const object *o)
 {
 	uint32_t n = s->distance.value;
@@ -215,8 +227,8 @@ static void move_down(stack *s, const object *o)
 	set_newest(s, p);
 }
 
-/* The walk may allocate: nobody can have reserved room for all frames, because their number is not
- * known. */
+/* Walks the gap of o, or moves the barrier down. The number of frames is not known, so nobody can
+ * have reserved room for all of them. So the walk may allocate. */
 static void passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
 	const struct walker w = {stepper_of(s, ask), s, true, s->distance.value, plant_from};
@@ -249,9 +261,9 @@ static bool takes_top(const struct incstack_top *top)
 	return top->sp && !(top->flags & INCSTACK_TOP_INTERRUPTED);
 }
 
-/* Walks from the top, and makes its object. How many frames the stack has is not known before, so nobody
- * can have reserved room for them. If the room does not suffice, the walk leaves nothing behind. Returns
- * null then. */
+/* Makes the objects of the top and of its callers. How many frames the stack has is not known
+ * before the walk, so nobody can have reserved room for them. If there is not enough room, all
+ * objects of the walk are removed, and null is returned. */
 static object *walk_whole(stack *s, const struct incstack_top *top, const struct arena *before)
 {
 	const struct cursor at = {.pc = top->pc,
@@ -281,7 +293,7 @@ static int sample(stack *s, uint64_t id, uint64_t weight, const struct incstack_
 	return 0;
 }
 
-/* The embedder may not be called in a signal handler. */
+/* Refuses the sample, because the embedder may not be called in a signal handler. */
 static int sample_described(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	(void)id;
@@ -290,6 +302,7 @@ static int sample_described(stack *s, uint64_t id, uint64_t weight, const struct
 	return lose_sample(s);
 }
 
+/* Walks from the poll. If there is no room, makes room and walks again. */
 static object *frames(stack *s, const struct incstack_top *poll)
 {
 	for (;;) {
@@ -300,7 +313,7 @@ static object *frames(stack *s, const struct incstack_top *poll)
 	}
 }
 
-/* ---- frames have no addresses, and no order ---------------------------------------------------- */
+/* ---- frames have no addresses, and no order ------------------------------------------------- */
 
 static int holds(const stack *s, uintptr_t address, size_t bytes)
 {
@@ -318,7 +331,7 @@ static int moved(stack *s, uintptr_t low, uintptr_t high)
 	return INCSTACK_EINVAL;
 }
 
-/* The operation runs on some machine stack, which tells nothing. */
+/* The operation runs on a machine stack. Its stack pointer says nothing about this stack. */
 static bool left_behind(const stack *s, uintptr_t operation, uintptr_t sp)
 {
 	(void)s;
@@ -356,7 +369,7 @@ static int broken(const stack *s, size_t most)
 	return 0;
 }
 
-/* ---- the frame iterator -------------------------------------------------------------------------- */
+/* ---- the frame iterator --------------------------------------------------------------------- */
 
 static int frames_begin(struct incstack_frames *frames, const struct incstack_top *top)
 {

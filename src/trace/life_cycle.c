@@ -96,7 +96,8 @@ int incstack_runtime_forked(struct incstack_runtime *rt)
 	return 0;
 }
 
-/* The first mode of a stack: that of the runtime, if its kind can have it. */
+/* The first mode of a stack. It is the mode of the runtime, if the kind of the stack can have this
+ * mode. */
 static uint32_t first_mode(const runtime *rt, const struct incstack__stack_kind *kind)
 {
 	uint32_t mode = rt->options.mode;
@@ -274,8 +275,8 @@ size_t incstack_stack_room(const struct incstack_stack *s)
 	return room > frames ? room - frames : 0;
 }
 
-/* Makes more room after a sample has found too little. That sample does not count, because it is taken
- * again. */
+/* Makes more room after a sample has found too little. That sample does not count, because it is
+ * taken again. */
 static int make_more_room(stack *s)
 {
 	int error = enter(s);

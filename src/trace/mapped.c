@@ -23,7 +23,7 @@ bool incstack__mapped(struct mapped *m, uintptr_t address)
 	return true;
 }
 
-/* Called after each step of a walk: what is readable takes the place of unknown bounds. */
+/* Called after each step of a walk. The readable memory takes the place of unknown bounds. */
 void incstack__mapped_use(stack *s)
 {
 	if (bounds_known(s))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mode of a stack. It may change while there are barriers and open traces: the traces are
+ * The mode of a stack. It may change while there are barriers and open traces. Then the traces are
  * completed as far as there is memory, and the barriers are lifted.
  */
 #include "barrier.h"

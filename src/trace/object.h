@@ -33,7 +33,8 @@ enum {
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
 #define OBJECT_ORDINARY ((uint32_t)(INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW))
 
-/* The object of the caller's frame: inlined frames share that of their callee. */
+/* The object of the caller's physical frame. Inlined frames are left out, because they share the
+ * frame of their callee. */
 static inline object *physical_parent(const object *o)
 {
 	object *p = (object *)o->parent;

@@ -7,10 +7,11 @@
 #include "operation.h"
 #include "reset.h"
 
-/* Whether the operation that began at `before` was left, given that another one begins at sp. One that
- * begins within it, in a callback or in a signal handler, is at least four words below it: a return
- * address and a saved register of each of two calls. One at the same depth is not within it, although
- * incstack_stack_sample notes its depth up to two words higher than its slow path. */
+/* Whether the operation that began at `before` was left, given that another operation begins at sp.
+ * An operation that begins within it, in a callback or in a signal handler, is at least four words
+ * below it: a return address and a saved register of each of two calls. An operation at the same
+ * depth is not within it, although incstack_stack_sample notes its depth up to two words higher
+ * than its slow path. */
 static bool was_left(const stack *s, uintptr_t before, uintptr_t sp)
 {
 	return s->kind->left_behind(s, before, sp + 3 * sizeof(uintptr_t));

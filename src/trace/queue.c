@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a stack: a ring of requests. Signal handlers of the owner add to it, at any
- * instruction of the owner, also inside each other and inside a drain. Nothing waits: a place is
- * reserved by one atomic addition, and it belongs to whoever changes its state. A place that a jump
- * out of a handler left half written is skipped and counted.
+ * instruction of the owner, also inside each other and inside a drain. Nothing waits, because a
+ * place is reserved by one atomic addition, and it belongs to whoever changes its state. A place
+ * that a jump out of a handler left half written is skipped and counted.
  */
 #include "operation.h"
 #include "queue.h"
@@ -19,13 +19,15 @@ static struct request *place(struct queue *q, uint64_t number)
 	return &q->places[number % q->capacity];
 }
 
-/* The number of the oldest request. A stack without a queue is treated as one with an empty queue. */
+/* The number of the oldest request. A stack without a queue is treated as a stack with an empty
+ * queue. */
 static uint64_t oldest(const struct queue *q)
 {
 	return q ? load(&q->head) : 0;
 }
 
-/* Returns the request with the number, which becomes that of the next one. Null: there is none. */
+/* Returns the request with this number and adds 1 to the number. Returns null if there is no such
+ * request. */
 static struct request *next(struct queue *q, uint64_t *number)
 {
 	return q && *number != load(&q->tail) ? place(q, (*number)++) : NULL;
@@ -39,7 +41,7 @@ static bool change(struct request *r, uint32_t from, uint32_t to)
 
 enum { PROMISES = INCSTACK_TOP_STAYS | INCSTACK_TOP_CALLER_STAYS };
 
-/* A number that differs if frames were captured in between. */
+/* A number that differs between two moments if frames were captured after the first moment. */
 static uint64_t known_now(const stack *s)
 {
 	return (uint64_t)(uintptr_t)s->newest + s->samples + s->stats.returns + s->stats.unwound;
@@ -52,7 +54,7 @@ static bool equal(const struct queued *x, const struct queued *y)
 	       a->flags == b->flags && x->caller == y->caller;
 }
 
-/* Adds the request to the youngest one if they are equal. */
+/* Adds the request to the youngest request if both are equal. */
 static bool merge(stack *s, struct queue *q, const struct queued *what)
 {
 	uint64_t tail = load(&q->tail);
@@ -163,7 +165,8 @@ void incstack__queue_popped(stack *s, uintptr_t sp)
 	}
 }
 
-/* A jump out of a handler may have popped any frame, and left a drain that had removed a request. */
+/* A jump out of a handler may have popped any frame, and left a drain that had removed a
+ * request. */
 void incstack__queue_reset(stack *s)
 {
 	incstack__queue_unsettle(s);

@@ -9,7 +9,8 @@
 
 #include "stack.h"
 
-/* The states of a place. Only the one that changes EMPTY or WAITING to WRITING may write there. */
+/* The states of a place. Only the handler or drain that changes EMPTY or WAITING to WRITING may
+ * write there. */
 enum { PLACE_EMPTY, PLACE_WRITING, PLACE_WAITING };
 
 /* What a request asks for. */
@@ -24,7 +25,7 @@ struct queued {
 
 struct request {
 	_Atomic uint32_t state;
-	uint64_t known; /* what was known of the stack: two requests that differ are not equal */
+	uint64_t known; /* what was known of the stack; equal requests have the same value */
 	struct queued what;
 };
 
@@ -50,7 +51,8 @@ void incstack__queue_moved(stack *s, uintptr_t delta);
 uint64_t incstack__queue_requests(const stack *s);
 void incstack__queue_free(stack *s);
 
-/* Handlers count, too, and handlers that interrupt these. */
+/* The addition is atomic because handlers also count, and handlers that interrupt other
+ * handlers. */
 static inline void count_requests(_Atomic uint64_t *counter, uint32_t requests)
 {
 	atomic_fetch_add_explicit(counter, requests, memory_order_relaxed);

@@ -20,8 +20,8 @@ static void cut_open(stack *s, object *o)
 	incstack__cut(s, o);
 }
 
-/* Counts the traces again. The last one may have been linked but neither counted nor made the
- * end of the list. */
+/* Counts the traces again. The last trace may have been linked but neither counted nor made the end
+ * of the list. */
 static void count_traces(stack *s)
 {
 	s->last = first_trace(s);

@@ -7,7 +7,7 @@
 #include "barrier.h"
 
 /* Called for a return through a thunk without a live barrier. If the thunk was retired because its
- * barrier had vanished, its frame still exists: the stack was copied. */
+ * barrier had vanished, its frame still exists, so the stack was copied. */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell)
 {
 	if (barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->retired ==
@@ -26,8 +26,9 @@ static void give_back_slot(uint32_t number, uintptr_t sp)
 		      thunk_cell(thunk_address(number))->resume);
 }
 
-/* Whether an unwinder or the trampoline may still read the cell. While the trampoline serves the return,
- * the slot first holds the thunk, then the offset of the cell, then the resume address (thunks.S). */
+/* Whether an unwinder or the trampoline may still read the cell. While the trampoline serves the
+ * return, the slot first holds the thunk, then the offset of the cell, then the resume address
+ * (thunks.S). */
 static bool may_be_in_use(uint32_t number, uintptr_t sp)
 {
 	const struct barrier *b = barrier_of(number);

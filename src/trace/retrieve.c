@@ -84,9 +84,9 @@ static void lift(stack *s, object *o, bool certain)
 	}
 }
 
-/* Captures callers of o, which has a gap: as many as a sample would, down to a new barrier or to the
- * known chain. If the walk is cut, that chain is out of reach, and its barriers are lifted. Returns
- * false if there is no memory; the gap stays then. */
+/* Captures callers of o, which has a gap: as many as a sample would, down to a new barrier or to
+ * the known chain. If the walk is cut, the known chain is out of reach, and its barriers are
+ * lifted. Returns false if there is no memory; the gap stays then. */
 bool incstack__gap_narrow(stack *s, object *o)
 {
 	const struct walker w = {stepper_of(s, ASK_DIRECTLY), s, true, s->walk_limit, 0};
@@ -103,13 +103,13 @@ void incstack__lift_all(stack *s, bool certain)
 	lift(s, s->newest, certain);
 }
 
-/* Lifts all barriers but the youngest one, which guards all frames below it, when thunks are short. The
- * gaps are filled first. A stack with a million frames may have a barrier for each of them, but there are
- * not so many thunks, and without one a sample walks to the last barrier. `frame` is the frame of the
- * public function that the owner has called. */
+/* When thunks are short, lifts all barriers but the youngest barrier, which guards all frames below
+ * it. The gaps are filled first. A stack with a million frames may have a barrier for each of them,
+ * but there are not so many thunks, and a sample that gets no thunk walks to the last barrier.
+ * `frame` is the frame of the public function that the owner has called. */
 void incstack__machine_thin(stack *s, const uintptr_t *frame)
 {
-	enum { LEAST = 1024 }; /* barriers planted since the last time: the stack has many itself */
+	enum { LEAST = 1024 }; /* barriers planted since the last time; the stack has many itself */
 	if (s->stats.planted - s->tally.thinned < LEAST || !s->newest ||
 	    !incstack__thunks_short(s->runtime))
 		return;
@@ -228,7 +228,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
 	used->first->handed_over = true;
-	/* relaxed: the stack is a user, too. */
+	/* relaxed: the stack is also a user. */
 	atomic_fetch_add_explicit(&s->runtime->users, 1, memory_order_relaxed);
 	tree->count = s->samples - s->tally.retrieved;
 	tree->objects = 0;

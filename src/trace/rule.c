@@ -11,7 +11,7 @@
 #include "signals.h"
 
 enum { FIRST_ENTRIES = 8191 }; /* a power of two with the head */
-/* A kind that no rule has: it says that the address is known to have no rule. */
+/* A kind that no rule has. It says that the address is known to have no rule. */
 enum { KIND_UNKNOWN = 7 };
 
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
@@ -21,9 +21,9 @@ packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 	return t ? rule_in(t, rule_key(address)) : 0;
 }
 
-/* Returns the entry of the key. If there is none, it claims one and sets *is_new. Several
- * threads may do so at once, and a signal handler may jump out in between, so an entry that has
- * a key but no rule counts as unknown. */
+/* Returns the entry of the key. If there is none, it claims one and sets *is_new. Several threads
+ * may do so at once, and a signal handler may jump out before the rule is stored, so an entry that
+ * has a key but no rule counts as unknown. */
 static struct rule_entry *claim(struct rule_table *t, uintptr_t key, bool *is_new)
 {
 	for (uint64_t i = rule_hash(key);; i += sizeof(struct rule_entry)) {
@@ -63,9 +63,9 @@ static struct rule_table *replaced_by(const struct rule_table *t)
 }
 
 /* Copies an entry to a larger table. Another thread may invalidate the rule in the meantime. It
- * clears the old entry first and then looks for one in the new table. Here the new entry is
- * written first, and then the old one is read again. With sequentially consistent operations on
- * both sides, at least one thread sees what the other did. Returns whether the key is new. */
+ * clears the old entry first and then looks for one in the new table. Here the new entry is written
+ * first, and then the old entry is read again. With sequentially consistent operations on both
+ * sides, at least one thread sees what the other did. Returns whether the key is new. */
 static bool copy_entry(struct rule_table *to, const struct rule_entry *from)
 {
 	uintptr_t k = atomic_load_explicit(&from->key, memory_order_relaxed);
@@ -99,7 +99,7 @@ static bool grown_enough(const runtime *rt, const struct rule_table *t)
 	       atomic_load_explicit(&rt->rule_count, memory_order_relaxed) * 4 <= entries_of(t);
 }
 
-/* Replaces the table by a larger one. If there is no memory, the old one stays. */
+/* Replaces the table by a larger one. If there is no memory, the old table stays. */
 static void grow(runtime *rt, struct rule_table *old)
 {
 	uint64_t entries = old ? entries_of(old) * 2 + 1 : FIRST_ENTRIES;
@@ -117,7 +117,7 @@ static void grow(runtime *rt, struct rule_table *old)
 	/* release: pairs with the acquires in rule_find and keep. */
 	atomic_store_explicit(&rt->rules, t, memory_order_release);
 #ifdef INCSTACK_HOSTILE
-	return; /* no fast walk: the general walk handles every frame */
+	return; /* no fast walk, so the general walk handles every frame */
 #endif
 	if (!rt->embedder.code
 		     .logical_pc) /* release: pairs with the acquire in fast_walk_frames. */
@@ -191,7 +191,7 @@ packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 }
 
 /* Asks again about an address that had no rule. It may have one by now, because a library was
- * loaded at a place where generated code was: no unload was announced then. */
+ * loaded at a place where generated code was. No unload was announced then. */
 packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_rule known)
 {
 	struct incstack_rule rule;
@@ -230,9 +230,9 @@ static void want(runtime *rt, uintptr_t address)
 }
 
 /* Asks the embedder in a signal handler, where only one of its functions may be called; with
- * `quickly`, another one takes its place if it is missing. `known` is 0, or says that the address
- * had no rule. If there is still none, find_rule is asked later. But with INCSTACK_EBUSY only the
- * next handler asks again. */
+ * `quickly`, find_rule_quickly takes its place if it is missing. `known` is 0, or says that the
+ * address had no rule. If the address still has no rule, find_rule is asked later. But with
+ * INCSTACK_EBUSY only the next handler asks again. */
 packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address, packed_rule known,
 				      bool quickly)
 {
@@ -274,8 +274,8 @@ static void invalidate_in(struct rule_table *t, uintptr_t low, uintptr_t high)
 	}
 }
 
-/* Forgets the rules of [low, high). It waits for no other thread: a thread that is making a
- * larger table may be stopped, or may be the one that a signal handler has interrupted. */
+/* Forgets the rules of [low, high). It waits for no other thread, because a thread that is making a
+ * larger table may be stopped, or may be the calling thread, interrupted by a signal handler. */
 void incstack__rules_invalidate(runtime *rt, uintptr_t low, uintptr_t high)
 {
 	atomic_fetch_add(&rt->invalidating, 1);

@@ -56,17 +56,17 @@ struct rule_entry {
 	_Atomic packed_rule rule;
 };
 
-/* A hash table with open addressing. The head occupies the place of the first entry, so a
- * masked byte offset is added to the table's address without adjustment. The head's key is
- * that mask, combined with a bit that no address has, so no look-up matches it. The head's
- * rule is the table that this one replaced, which lives as long as the runtime. */
+/* A hash table with open addressing. The head occupies the place of the first entry, so a masked
+ * byte offset is added to the table's address without adjustment. The head's key is that mask,
+ * combined with a bit that no address has, so no look-up matches it. The head's rule is the table
+ * that this table replaced, which lives as long as the runtime. */
 struct rule_table {
 	struct rule_entry head;
 	struct rule_entry entry[];
 };
 #define RULE_NO_KEY (UINT64_C(1) << 63)
 
-/* The key of an address in the table. The rule of a return address is that of the byte before
+/* The key of an address in the table. The rule of a return address is the rule of the byte before
  * it. Keys are one above the address of the rule, so a return address is its own key. */
 static inline uintptr_t rule_key(uintptr_t address)
 {

@@ -32,7 +32,7 @@ struct incstack_runtime {
 	/* Addresses that signal handlers missed: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];
 	atomic_uint wanted_next;
-	atomic_uint users;   /* stacks, trees, and 1 until it is destroyed; the last one frees it */
+	atomic_uint users;   /* stacks, trees, 1 until it is destroyed; the last user frees it */
 	atomic_uint thunks;  /* taken from the pool */
 	atomic_uint revived; /* returns through retired thunks */
 	struct chunk *kept;  /* chunks of released trees */

@@ -2,6 +2,16 @@
  *
  * The sample: a trace, its top frame object, and a walk that stops at the first
  * known frame or at a new barrier (ICPE'15 section 5.2, "Taking a sample").
+ *
+ * incstack_stack_sample() tries the fast path (the second half of this file), in which one fast
+ * walk makes the objects of ordinary frames. If the fast walk stops at a frame that is not
+ * ordinary, the general walk of walk.c continues (continue_slowly). All other samples take the slow
+ * path: take_slowly(), then the `sample` of the stack's kind, which is incstack__machine_sample()
+ * for machine stacks.
+ *
+ * Objects and traces are written to the free memory of the arena first, and counted when they are
+ * complete (I8). Objects count up to arena.object, traces down to arena.limit. So nothing half
+ * written counts after a jump out of a signal handler in the middle of a sample.
  */
 #include "barrier.h"
 #include "decode.h"
@@ -19,7 +29,8 @@ static inline uint32_t misaligned(const struct incstack_top *top)
 	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
 }
 
-/* Writes a trace and its top. The caller has checked that there is room for both. */
+/* Writes a trace and its top, but counts neither. The caller has checked that there is room for
+ * both. */
 static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc, uintptr_t sp,
 			   uint32_t flags)
 {
@@ -33,8 +44,8 @@ static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc,
 	return t; /* the caller fills in `old` before finish() */
 }
 
-/* Prefetches the lines that the next sample will write. Stores bound a sample, and lines that
- * are missing in the L1 cache would delay them. */
+/* Prefetches the cache lines that the next sample will write. The time of a sample depends on its
+ * stores, which lines that are missing in the L1 cache would delay. */
 static inline void expect_another(const stack *s, const trace *t)
 {
 	__builtin_prefetch((const char *)s->arena.object + 64, 1);
@@ -52,7 +63,7 @@ static inline void finish(stack *s, trace *t)
 	expect_another(s, t);
 }
 
-/* The flags of the object of a top with these flags, at which the frame `at` was found. */
+/* Returns the flags of the object of a top. `flags` are those of the top, whose frame is `at`. */
 static inline uint32_t flags_of(const struct cursor *at, uint32_t flags)
 {
 	return OBJECT_ORDINARY | (at->exact ? INCSTACK_OBJECT_EXACT : 0u) |
@@ -60,11 +71,11 @@ static inline uint32_t flags_of(const struct cursor *at, uint32_t flags)
 	       (flags & INCSTACK_TOP_INTERRUPTED ? INCSTACK_OBJECT_INTERRUPTED : 0u);
 }
 
-/* From where a walk goes over the callers of a top. */
+/* Where a walk over the callers of a top begins. */
 struct callers {
 	struct cursor at; /* the frame of the top */
 	bool interrupted;
-	const struct fast_walk *fast; /* if not null, the walk continues behind its objects */
+	const struct fast_walk *fast; /* if not null, the walk continues after this fast walk */
 };
 
 /* Walks over the callers of the top, ordinary or not. */
@@ -89,8 +100,8 @@ static void walk(stack *s, object *top, const struct callers *from)
 		incstack__distance_renew(s);
 }
 
-/* Makes the object of a top with these flags, at which the frame `at` was found, and those of its
- * callers. There is room for one. */
+/* Makes the object of a top with these flags, whose frame is `at`, and the objects of its callers.
+ * There is room for at least one object. */
 object *incstack__sample_walk(stack *s, const struct cursor *at, uint32_t flags)
 {
 	const struct callers from = {*at, false, NULL};
@@ -102,7 +113,7 @@ object *incstack__sample_walk(stack *s, const struct cursor *at, uint32_t flags)
 	return top;
 }
 
-/* Completes a trace whose top is the youngest known frame: top_enter(). */
+/* Completes a trace whose top is the youngest known frame, as top_enter() has found out. */
 static void complete_newest(stack *s)
 {
 	trace *t = s->arena.limit - 1;
@@ -121,8 +132,8 @@ void incstack__sample_finish(stack *s, trace *t)
 	distance_observe(s, t);
 }
 
-/* Completes a trace that begin() has written but not counted: the trace is right below the
- * limit and its top is the next object. */
+/* Completes a trace that begin() has written but not counted. The trace is right below the
+ * limit, and its top is the next object. */
 static void complete(stack *s, const struct callers *from)
 {
 	trace *t = s->arena.limit - 1;
@@ -152,7 +163,8 @@ bool incstack__sample_fits(stack *s)
 	return fits;
 }
 
-/* Whether a sample may begin where a signal has interrupted the thread: it needs the rule now. */
+/* Whether a sample may begin where a signal has interrupted the thread. The rule of the interrupted
+ * frame must be found now, without the functions that a handler may not call. */
 static bool can_begin_interrupted(stack *s, const struct cursor *at)
 {
 	const struct stepper steps = stepper_of(s, ASK_NEVER);
@@ -190,9 +202,9 @@ object *incstack__machine_frames(stack *s, const struct incstack_top *poll)
 	return s->found.known = known;
 }
 
-/* Adds a trace whose top and callers are given. If `caller` is not null, it is copied and comes between
- * the top and its parent. If `now` is not null, the top is decoded now. Returns false if there is no
- * room. */
+/* Adds a trace whose top and callers are given. If `caller` is not null, it is copied and comes
+ * between the top and its parent. If `now` is not null, the top is decoded now. Returns false if
+ * there is no room. */
 bool incstack__sample_add(stack *s, const struct queued *what, object top, const object *caller,
 			  const object *old, const struct incstack_frame *now)
 {
@@ -216,8 +228,8 @@ bool incstack__sample_add(stack *s, const struct queued *what, object top, const
 	return true;
 }
 
-/* Takes a sample in a signal handler. Rules that were missing are learned by the next sample outside of
- * handlers. */
+/* Takes a sample in a signal handler. Rules that were missing are learned by the next sample
+ * outside of handlers. */
 static int take_in_handler(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	int error = s->kind->sample(s, id, weight, top);
@@ -259,11 +271,11 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 	return error;
 }
 
-/* ---- the fast path of a sample: one fast walk over ordinary frames--------------- */
+/* ---- the fast path of a sample: one fast walk over ordinary frames --------------- */
 
-/* Whether a sample may take the fast path; its frames may still turn out not to be ordinary.
- * Called within the operation: before it, a sample in a signal handler could use up the
- * room that was just checked. */
+/* Whether a sample may take the fast path. Its frames may still turn out not to be ordinary.
+ * Called within the operation, because before the operation a sample in a signal handler could
+ * use up the room that was just checked. */
 static inline bool can_sample_fast(const stack *s, const struct incstack_top *top)
 {
 	return top && !(top->flags | s->slow_reasons | s->limbo | misaligned(top)) &&
@@ -271,8 +283,8 @@ static inline bool can_sample_fast(const stack *s, const struct incstack_top *to
 }
 
 /* Counts the objects of a fast walk, up to `end`, and the trace, which is right below the limit. A
- * jump out of a signal handler may come in between, so each is complete before it counts
- * (I8). */
+ * jump out of a signal handler may come between the stores, so each object and the trace is
+ * complete before it counts (I8). */
 static inline trace *add_objects(stack *s, object *end, object *known)
 {
 	trace *t = s->arena.limit - 1;
@@ -283,9 +295,11 @@ static inline trace *add_objects(stack *s, object *end, object *known)
 	return t;
 }
 
-/* The fast walk has spent its budget: makes the object o for the ordinary frame ahead and plants
- * its barrier. Returns STOP_KNOWN if it has, STOP_SPENT if no thunk is left, and STOP_OTHER if that
- * is impossible for another reason. */
+/* Called when the fast walk has spent its budget of callers. Makes the object o for the ordinary
+ * frame ahead and plants its barrier. Returns what end_elsewhere() does next: STOP_KNOWN if the
+ * barrier was planted, STOP_SPENT if no thunk is left, and STOP_OTHER if a barrier is impossible
+ * for another reason. So STOP_SPENT has another meaning after this function than after a fast
+ * walk. */
 __attribute__((noinline)) static enum stop plant(stack *s, object *o, uintptr_t pc, uintptr_t sp,
 						 uintptr_t fp)
 {
@@ -296,9 +310,10 @@ __attribute__((noinline)) static enum stop plant(stack *s, object *o, uintptr_t 
 	return incstack__barrier_plant(s, o, fp) ? STOP_KNOWN : STOP_SPENT;
 }
 
-/* Hands the rest of the sample to the general walk, because a caller is not ordinary, the
- * chunk is full, or no thunk is left. The walk continues from the objects that the fast
- * walk has made and from the frame pointer of the last of them. */
+/* Hands the rest of the sample to the general walk, because a caller is not ordinary, the chunk is
+ * full, or no thunk is left. The walk continues from the last frame of the fast walk, whose objects
+ * end at `end`. If top_enter() finds that the top is the youngest known frame, the objects of the
+ * fast walk are not counted. */
 __attribute__((noinline)) static int continue_slowly(stack *s, object *end, uintptr_t fp,
 						     enum stop stop, uintptr_t ahead_pc,
 						     uintptr_t ahead_sp, uintptr_t ahead_fp)
@@ -323,8 +338,8 @@ static inline void finish_fast(stack *s, trace *t, uint64_t walked)
 	distance_observe(s, t);
 }
 
-/* Ends a sample whose fast walk did not stop at a live barrier. Nothing here needs r
- * as a whole, so the compiler passes its members in registers, and incstack_stack_sample needs no stack
+/* Ends a sample whose fast walk did not stop at a live barrier. Nothing here needs r as a whole. So
+ * the compiler passes the members of r in registers, and incstack_stack_sample needs no stack
  * frame. */
 __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 {
@@ -393,8 +408,8 @@ __attribute__((noinline, cold)) static int sample_caller(stack *s, uint64_t id, 
 	return sample(s, id, 0, &top);
 }
 
-/* incstack_stack_sample() for a caller whose frame is in registers. A struct incstack_top would be stored
- * and loaded again, and each of its members tested. */
+/* incstack_stack_sample() for a caller whose frame is in registers. A struct incstack_top would be
+ * stored and loaded again, and each of its members tested. */
 int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc, uintptr_t sp,
 			    uintptr_t fp, size_t least)
 {

@@ -4,7 +4,7 @@
  */
 #include "stack.h"
 
-/* Marks o as truncated: its callers will never be known. */
+/* Marks o as truncated, because its callers will never be known. */
 void incstack__cut(stack *s, object *o)
 {
 	o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;

@@ -9,8 +9,8 @@
 
 #include "arena.h"
 
-/* Inside the library, the barrier distance is the number of frames between the top and the frame that
- * gets the barrier: one less than in struct incstack_options. */
+/* Inside the library, the barrier distance is the number of frames between the top and the frame
+ * that gets the barrier: one less than in struct incstack_options. */
 enum { MOST_BETWEEN = INCSTACK_DISTANCE_MAX - 1 };
 
 /* The observations from which the barrier distance is chosen (distance.c). */
@@ -57,7 +57,7 @@ struct tally {
 	uint64_t all_new;   /* samples whose objects are all new; others are `shared` */
 };
 
-/* What mode validate keeps: validate.h. */
+/* What mode validate keeps (validate.h). */
 struct validation {
 	int32_t hidden;             /* all ones, unless raw objects keep their rule in position */
 	uint64_t rules_invalidated; /* the runtime's count, as last seen */
@@ -85,7 +85,7 @@ struct incstack_stack {
 	trace **last;
 	uint64_t samples, walked; /* counters: see struct incstack_stats */
 	uint64_t observe_at;      /* the number of the next sample that distance.c observes */
-	uint32_t slow_reasons;    /* why no sample may take the fast path: see below */
+	uint32_t slow_reasons;    /* why no sample may take the fast path; see below */
 	uint32_t limbo;           /* thunks that an unwinder may still read */
 	uint32_t walk_target;     /* frames that a sample should walk over (distance.c) */
 	uint32_t walk_limit;      /* callers that it may walk over before it plants a barrier */
@@ -105,7 +105,7 @@ struct incstack_stack {
 	const struct incstack_stack_walker *walker; /* of a stack that only the embedder can walk */
 	void *identity;                             /* the embedder's name of this stack */
 	struct signal_requests signals;
-	uint32_t rule_at[RULES_AT]; /* plain rules only: see predicted_rule() */
+	uint32_t rule_at[RULES_AT]; /* plain rules only; see predicted_rule() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");

@@ -20,8 +20,8 @@ static object *known_at(stack *s, uintptr_t slot)
 	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
 }
 
-/* Moves a return slot. A frame pointer that is recorded for the frame of the slot, and that
- * points into that frame, is shifted too. */
+/* Moves a return slot. Also shifts a frame pointer that is recorded for the frame of the slot and
+ * that points into this frame. */
 static void move_slot(stack *s, uintptr_t old, uintptr_t new)
 {
 	object *own = NULL, *o = s->newest, *moved = known_at(s, old);

@@ -179,8 +179,8 @@ stack *incstack__barrier_of_thread(uint32_t *number)
 	return NULL;
 }
 
-/* Waits until no thread reads the stack, which has no barriers any more and is about to be
- * freed. The wait is bounded because a watcher may be stopped, or may not exist after fork. */
+/* Waits until no thread reads the stack, which has no more barriers and is about to be freed. The
+ * wait is bounded because a watcher may be stopped, or may not exist after fork. */
 void incstack__barriers_watched(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);

@@ -68,9 +68,9 @@ static uintptr_t logical_pc(const struct stepper *w, uintptr_t slot, uintptr_t p
 	return t.pc;
 }
 
-/* The position that the word in a return slot stands for: sees through a thunk of ours and through a
- * return address that the embedder has replaced. Returns 0, unknown, if the embedder would have to be
- * asked but must not be. */
+/* The position that the word in a return slot stands for. Sees through a thunk of ours and through
+ * a return address that the embedder has replaced. Returns 0, unknown, if the embedder would have
+ * to be asked but must not be. */
 uintptr_t incstack__position(const struct stepper *w, uintptr_t slot, uintptr_t pc)
 {
 	return logical_pc(w, slot, is_thunk(pc) ? thunk_cell(pc)->resume : pc);
@@ -139,7 +139,7 @@ enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_
 	return rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
 }
 
-/* The same by the rule of its pc. */
+/* Makes the step of incstack__step_by() by the rule of the frame's pc. */
 enum step incstack__step(const struct stepper *w, struct cursor *at, uintptr_t *slot,
 			 packed_rule *rule)
 {
@@ -147,8 +147,8 @@ enum step incstack__step(const struct stepper *w, struct cursor *at, uintptr_t *
 	return incstack__step_by(w, at, slot, *rule);
 }
 
-/* If *at is in a thunk or in the trampoline, a return is being served. Moves to the frame that runs next;
- * its pc is 0 if that frame is unknown. The registers of *at may be any words. */
+/* If *at is in a thunk or in the trampoline, a return is being served. Moves to the frame that runs
+ * next; its pc is 0 if that frame is unknown. The registers of *at may be any words. */
 bool incstack__pass_trampoline(const struct stepper *w, struct cursor *at)
 {
 	if (!incstack__trampoline_contains(at->pc))

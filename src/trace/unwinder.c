@@ -3,7 +3,7 @@
  * Finds out which unwinder calls the thunks' personality routine. A process may have several:
  * libgcc_s, which glibc uses to end threads, LLVM's libunwind, and copies that are linked
  * statically into the program or a library. An unwinder's context may be passed only to the
- * functions of the same unwinder, so they are looked up in the object that the call came from.
+ * functions of this unwinder, so they are looked up in the object that the call came from.
  */
 #include <dlfcn.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mode validate: a walk compares what is remembered with the stack, from the frame where it meets a known
- * object down to the base. Each raw object keeps the rule of its frame for that. The other modes know the
- * callers of a barrier without a comparison, and keep no known chain where there is no barrier.
+ * Mode validate: a walk compares what is remembered with the stack, from the frame where it meets a
+ * known object down to the base. Each raw object keeps the rule of its frame for that. The other
+ * modes know the callers of a barrier without a comparison, and keep no known chain where there is
+ * no barrier.
  */
 #include "validate.h"
 
@@ -38,8 +39,8 @@ static bool rules_are_old(stack *s)
 /* What a comparison of a frame with what is remembered of its caller tells. */
 enum verdict { SAME, OTHER_FRAME, OTHER_POSITION };
 
-/* Whether the rule of k, whose frame has the frame pointer *fp, leads to the slot of its parent p, and
- * whether the slot holds what it held. If so, *fp becomes that of p. */
+/* Whether the rule of k, whose frame has the frame pointer *fp, leads to the slot of its parent p,
+ * and whether the slot holds what it held. If so, *fp becomes the frame pointer of p. */
 static inline enum verdict compare(const object *k, const object *p, uintptr_t *fp, uintptr_t limit)
 {
 	const packed_rule rule = (uint32_t)k->position;
@@ -55,8 +56,8 @@ static inline enum verdict compare(const object *k, const object *p, uintptr_t *
 	return SAME;
 }
 
-/* Whether the remembered chain from k to the base still describes the stack (I11). The caller
- * has just compared the return address of k. At a mismatch, *good is the youngest object beyond it that
+/* Whether the remembered chain from k to the base still describes the stack (I11). The caller has
+ * just compared the return address of k. At a mismatch, *good is the youngest object beyond it that
  * may still be right. */
 static bool still_true(const stack *s, const object *k, uintptr_t fp, object **good)
 {
@@ -74,8 +75,8 @@ static bool still_true(const stack *s, const object *k, uintptr_t fp, object **g
 	return still_base(s, k, fp);
 }
 
-/* Whether k, which has the address of the frame `at`, and all its callers still describe the stack. Sets
- * *good to the youngest object that a later part of the walk may meet. */
+/* Whether k, which has the address of the frame `at`, and all its callers still describe the stack.
+ * Sets *good to the youngest object that a later part of the walk may meet. */
 bool incstack__validate(stack *s, const object *k, const struct cursor *at, object **good)
 {
 	*good = physical_parent(k);
@@ -89,8 +90,8 @@ bool incstack__validate(stack *s, const object *k, const struct cursor *at, obje
 	       still_true(s, k, at->fp, good);
 }
 
-/* The head of the known chain after a walk: the first caller that was made, for the next comparison, or
- * what the walk has met. */
+/* The head of the known chain after a walk: the first caller that was made, for the next
+ * comparison, or what the walk has met. */
 object *incstack__validate_known(const stack *s, object *first, object *otherwise)
 {
 	return s->mode == INCSTACK_MODE_VALIDATE && first ? first : otherwise;

@@ -47,8 +47,8 @@ static bool newest_is_right(const stack *s)
 	return s->newest_thunk == barrier_word(o);
 }
 
-/* Returns the number of the first invariant that does not hold, or 0. I2 is not checked: a frame
- * that was left unannounced breaks it until the next walk, which counts it. */
+/* Returns the number of the first invariant that does not hold, or 0. I2 is not checked, because a
+ * frame that was left unannounced breaks I2 until the next walk, which counts the frame. */
 int incstack__broken(const stack *s, size_t most)
 {
 	const int broken = s->kind->broken(s, most);

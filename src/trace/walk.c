@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The general walk over the frames of a stack, from a frame towards the base. It ends where
- * it meets a known frame, where the barrier distance is used up and a barrier can be planted,
- * or at the base. Samples, intercepted returns and retrieve all use it, with different bounds.
+ * The general walk over the frames of a stack, from a frame towards the base. It ends in one of
+ * four ways:
+ * - arrive_known: it meets a known frame.
+ * - arrive: it plants a barrier, where the barrier distance is used up.
+ * - end: it reaches the base.
+ * - cut: the caller of a frame is not found, or there is no memory. The trace is then truncated.
+ * Samples, intercepted returns and retrieve all use it, with different bounds.
+ *
+ * incstack__walk_continue() is the loop. A fast walk (fast_walk.h) makes the objects of ordinary
+ * frames. look() then makes one step over the frame at which the fast walk has stopped.
  */
 #include "barrier.h"
 #include "decode.h"
@@ -20,8 +27,10 @@ static object *pop_until(stack *s, object *known, const object *end)
 	return known;
 }
 
-/* Returns the object of the frame p->at if that frame and all its callers are known.
- * Otherwise removes from p->known what the walk cannot meet any more, and returns null. */
+/* Returns the object of the frame p->at if this frame and all its callers are known: either the
+ * return slot of the frame has the thunk of its barrier, or the known objects agree with the stack
+ * (validate.c). Otherwise removes from p->known the objects that this walk can no longer meet, and
+ * returns null. */
 static object *meet(stack *s, struct path *p)
 {
 	object *k = p->known;
@@ -39,10 +48,11 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
-/* A signal has interrupted the trampoline, and the frame `at` runs next. If its barrier is in the chain
- * *known, the return is finished now, as the trampoline would: the callers of the frame are captured,
- * and *known becomes what is known of them. Otherwise the barrier would count as vanished, although the
- * trampoline is about to serve it. Returns the object of the frame, or null. */
+/* A signal has interrupted the trampoline, and the frame `at` runs next. If its barrier is in the
+ * chain *known, this function finishes the return in the way of the trampoline: it captures the
+ * callers of the frame, and *known becomes the chain of the known callers. Otherwise the barrier
+ * would count as vanished, although the trampoline is about to serve it. Returns the object of the
+ * frame, or null. */
 object *incstack__finish_return(const struct walker *w, object **known, const struct cursor *at)
 {
 	stack *s = w->stack;
@@ -59,10 +69,11 @@ object *incstack__finish_return(const struct walker *w, object **known, const st
 	return o;
 }
 
-/* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
- * still hold thunks, so only a walk from the running frame can tell. It begins at the frame `at`,
- * which was entered through `slot`, or was interrupted if that is 0. Returns false if the walk
- * reached no known frame, or `trust` if it ended on another stack. */
+/* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may still
+ * hold thunks, so only a walk from the running frame can tell. It begins at the frame `at`. `slot`
+ * has the return address that leads to this frame, or is 0 if the frame was interrupted. A walk to
+ * the base without a known frame empties the chain. Returns false if the caller of a frame was not
+ * found, and `trust` if the walk ended on another stack without reaching s. */
 static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust)
 {
 	const struct walker w = {stepper_of(s, ASK_DIRECTLY), s, false, s->distance.value, 0};
@@ -85,11 +96,11 @@ static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust
 	return step != STEP_UNKNOWN;
 }
 
-/* The same for the thread that runs. `frame` is the frame of a public function. On a signal stack,
- * the walk leads through the handler to the interrupted stack. If the caller runs on another
- * stack, there is no frame to walk from. The known chain is then trusted, unless the caller is the
- * thread that began on s (incstack__stack_is_of_thread): it may have left frames of s, and then have
- * switched to the other stack. */
+/* Does remove_popped() for the thread that runs. `frame` is the frame of a public function. On a
+ * signal stack, the walk leads through the handler to the interrupted stack. If the caller runs on
+ * another stack, there is no frame to walk from. The known chain is then trusted, unless the caller
+ * is the thread that began on s (incstack__stack_is_of_thread). This thread may have left frames of
+ * s, and then have switched to the other stack. */
 bool incstack__machine_remove_popped(stack *s, const uintptr_t *frame)
 {
 	if (s->mode != INCSTACK_MODE_PATCH)
@@ -101,8 +112,8 @@ bool incstack__machine_remove_popped(stack *s, const uintptr_t *frame)
 	return remove_popped(s, at, (uintptr_t)(frame + 1), trust);
 }
 
-/* The same for a thread that was interrupted at `top` and holds still. If the walk does not lead to
- * s, or there is no top, nothing is trusted. */
+/* Does remove_popped() for a thread that was interrupted at `top` and holds still. Returns false if
+ * the walk does not lead to s, or if there is no top. */
 bool incstack__machine_remove_popped_at(stack *s, const struct incstack_top *top)
 {
 	if (!top)
@@ -111,8 +122,9 @@ bool incstack__machine_remove_popped_at(stack *s, const struct incstack_top *top
 	return s->mode != INCSTACK_MODE_PATCH || remove_popped(s, at, 0, false);
 }
 
-/* Whether a barrier may be planted at `slot`. Code without a rule must not be patched: it may
- * belong to a VM that walks its own stack. */
+/* Whether a barrier may be planted at `slot`. Code without a rule must not be patched, because it
+ * may belong to a VM that walks its own stack. The return slot of a frame that a signal interrupted
+ * must not be patched, because the frame may be about to copy its return address. */
 static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
@@ -173,8 +185,9 @@ static object *cut(stack *s, struct path *p, bool no_memory)
 	return p->known;
 }
 
-/* Ends a walk at the base. Mode validate remembers the callers for the next comparison; other
- * modes keep no known chain, as no barrier guards it. */
+/* Ends a walk at the base. If the walk has not reached s, the known chain stays. Mode validate
+ * remembers the callers for the next comparison; other modes keep no known chain, as no barrier
+ * guards it. */
 static object *end(stack *s, struct path *p)
 {
 	p->child->flags |= INCSTACK_OBJECT_BASE;
@@ -185,7 +198,7 @@ static object *end(stack *s, struct path *p)
 	return incstack__validate_known(s, p->head, NULL);
 }
 
-/* Applies the rule of p->child: decodes the object now if the rule demands it, else keeps the
+/* Applies the rule of p->child. Decodes the object now if the rule demands it. Otherwise keeps the
  * rule for mode validate. Returns false if there is no memory. */
 static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		      const struct cursor *at)
@@ -206,8 +219,9 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	return true;
 }
 
-/* If the signal whose frame was just left has interrupted the trampoline, moves to the frame that runs
- * next, and finishes the return. Returns that frame's object if the return was not finished before. */
+/* If the signal whose frame was just left has interrupted the trampoline, moves to the frame that
+ * runs next, and finishes the return. Returns that frame's object if the return was not finished
+ * before. */
 static object *find_interrupted_return(const struct walker *w, struct path *p)
 {
 	object *o;
@@ -274,15 +288,17 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 	return w->distance > p->n ? w->distance - p->n : 0;
 }
 
-/* Whether a barrier may guard the frame at which the fast walk stopped with its budget spent. */
+/* Whether a barrier may guard the frame `ahead`, at which the fast walk stopped because its budget
+ * of callers was spent. */
 static bool may_plant_ahead(const stack *s, const struct fast_walk *r, uintptr_t plant_from)
 {
 	return s->mode == INCSTACK_MODE_PATCH && r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
 	       arena_fits(&s->arena, (size_t)(r->end - s->arena.object) + 1);
 }
 
-/* Plants that barrier and links the objects of the fast walk between `child` and `known`.
- * Returns null if there is no thunk; that frame then becomes an ordinary last object. */
+/* Plants a barrier at the frame `ahead`, and links the objects of the fast walk between `child` and
+ * `known`. Returns null if there is no thunk. The object of the frame `ahead` then is the last
+ * object of the fast walk. */
 static object *plant_ahead(stack *s, object *child, object *known, struct fast_walk *r)
 {
 	object *o = r->end++;
@@ -335,8 +351,9 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 	return o;
 }
 
-/* Whether the general walk agrees with a fast walk: one step from the frame of each object must
- * lead to the frame of the next. The walk begins at the frame `at`, whose pc is a key of a rule. */
+/* Whether the general walk agrees with a fast walk. One step from the frame of each object must
+ * lead to the frame of the next object. The walk begins at the frame `at`, whose pc is a key of a
+ * rule. */
 bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 				const struct fast_walk *r)
 {

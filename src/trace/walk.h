@@ -12,11 +12,11 @@ struct path {
 	struct cursor at;
 	object *child;    /* the object of the frame `at` */
 	object *known;    /* the youngest object that the walk may still meet */
-	object *head;     /* the youngest caller made on this stack: validate remembers from it */
+	object *head;     /* the youngest caller made on this stack, for validate to remember */
 	uint32_t n;       /* callers that were made */
 	bool interrupted; /* whether a signal interrupted the frame `at` */
-	bool here;        /* whether the walk has reached this stack: not yet on a signal stack */
-	bool no_thunk;    /* no thunk could be had: do not ask again */
+	bool here;     /* whether the walk has reached this stack; still false on a signal stack */
+	bool no_thunk; /* no thunk could be had, so do not ask again */
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
 object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp);
