@@ -79,7 +79,8 @@ struct numbers {
 struct firefox {
 	struct incstack__json_profile made;
 	bool thread_seen, shared;
-	size_t strings; /* in made.names before those of this thread; 0 if strings are shared */
+	bool awaits_shared; /* a thread with functions had no strings, and none were read before */
+	size_t strings;     /* in made.names before those of this thread; 0 if strings are shared */
 	char *name, *kind, *kind_unit, *weight_type;
 	struct numbers sample_stack, stack_frame, stack_prefix;
 	struct numbers frame_func, frame_line, frame_inlined, func_name, func_file;
@@ -165,6 +166,13 @@ static uint32_t row(const struct numbers *column, size_t i)
 	return i < column->used ? column->at[i] : INCSTACK__NONE;
 }
 
+/* Whether the thread has the string. Shared strings may follow all threads, and are checked then. */
+static bool has_string(struct firefox *in, uint32_t string)
+{
+	in->awaits_shared |= !in->made.names_used;
+	return in->shared || in->awaits_shared || string < in->made.names_used - in->strings;
+}
+
 /* Adds row i of the frame table to made.frames. Its name and file are indexes in made.names, which
  * has the strings of all threads, until resolve_strings() replaces them. */
 static int take_frame(struct firefox *in, size_t i)
@@ -178,6 +186,8 @@ static int take_frame(struct firefox *in, size_t i)
 	file = row(&in->func_file, func);
 	if (name == INCSTACK__NONE)
 		return refuse(in, "a function without a name");
+	if (!has_string(in, name) || (file != INCSTACK__NONE && !has_string(in, file)))
+		return refuse(in, "a function with a string that is not in the table");
 	info.name = (uint32_t)in->strings + name;
 	info.file = file == INCSTACK__NONE ? 0 : (uint32_t)in->strings + file + 1;
 	if (line && line <= INT32_MAX)
@@ -286,6 +296,8 @@ static int on_string(struct firefox *in, const struct incstack__json_event *even
 {
 	if (event->type != INCSTACK__JSON_STRING)
 		return refuse(in, "a string table with something else");
+	if (event->id == STRING && in->awaits_shared)
+		return refuse(in, "a thread without strings, where others have them");
 	if (event->id == SHARED_STRING) {
 		if (!in->shared && in->made.names_used)
 			return refuse(in, "strings of threads and shared ones");

@@ -309,6 +309,22 @@ START_TEST(firefox_of_others)
 		"{\"threads\":[{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
 		",\"stringArray\":[\"f\"]}]}",
 		"not in the table");
+	/* Strings that only another thread has, before and behind it. */
+	refuses(INCSTACK_FORMAT_FIREFOX,
+		"{\"threads\":[{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
+		",\"stringArray\":[\"f\"]},{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
+		",\"stringArray\":[\"f\",\"m\"]}]}",
+		"not in the table");
+	refuses(INCSTACK_FORMAT_FIREFOX,
+		"{\"threads\":[{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
+		",\"stringArray\":[\"f\",\"m\"]},{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
+		"}]}",
+		"not in the table");
+	refuses(INCSTACK_FORMAT_FIREFOX,
+		"{\"threads\":[{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
+		"},{\"samples\":{\"stack\":[1]}," FIREFOX_TABLES
+		",\"stringArray\":[\"f\",\"m\"]}]}",
+		"a thread without strings");
 	refuses(INCSTACK_FORMAT_FIREFOX, "{\"meta\":{}}", "no threads");
 }
 END_TEST
