@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks for allocation functions whose calls the recorder does not see, and notes them: those that
- * the program defines for itself, and those that only some allocators have.
+ * Looks for allocation functions whose calls the recorder does not see, and notes them. These are
+ * functions that the program defines for itself, and functions that only some allocators have.
  */
 #include <link.h>
 

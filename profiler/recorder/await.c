@@ -9,7 +9,7 @@
 
 #include "recorder.h"
 
-/* One mask of signals in /proc/PID/status, of which `head` begins the line. */
+/* Returns the mask of signals in the line of /proc/PID/status that begins with `head`. */
 static uint64_t mask_in(const char *status, const char *head)
 {
 	const char *at = strstr(status, head);

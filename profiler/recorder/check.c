@@ -36,7 +36,7 @@ static size_t used(const struct incstack__record *record)
 }
 
 /* Moves the walks to a larger room in the spool. A kill between the stores to `walks` and
- * `walk_bytes` leaves the larger room with the size of the smaller one, which is readable.
+ * `walk_bytes` leaves the larger room with the size of the smaller room, which is readable.
  * Returns non-zero if there is no memory. */
 static int move(struct incstack__record *record, size_t size)
 {
@@ -59,7 +59,7 @@ static int move(struct incstack__record *record, size_t size)
 	return 0;
 }
 
-/* Makes room for that many more words. Returns non-zero if there is no room. */
+/* Makes room for so many more words. Returns non-zero if there is no room. */
 static int make_room(struct incstack__record *record, size_t words)
 {
 	size_t size = record->check->size;
@@ -112,8 +112,8 @@ int incstack__record_check_room(const struct incstack__record *record)
 	       used(record) + incstack__walk_words(WALK_MAX) < WORDS_MAX;
 }
 
-/* Makes a first walk of each kind, so that libunwind allocates its memory now: a later walk may be made
- * in a signal handler, which may have interrupted the allocator. */
+/* Makes a first walk of each kind, so that libunwind allocates its memory now. A later walk may be
+ * made in a signal handler, which may have interrupted the allocator. */
 void incstack__record_check_start(void)
 {
 	struct incstack_frame frames[4];
@@ -190,7 +190,7 @@ static int walk_with_libunwind(const struct wanted_walk *wanted)
 }
 
 /* Whether the walk ended because the handler of a tick may not look up the rules of a new module. A
- * trace may be longer: its callers are walked later. */
+ * trace may be longer, because its callers are walked later. */
 static int is_cut_short(const struct incstack_frame *last)
 {
 	return incstack__record_local.handling && !incstack__record_host_knows(last->pc - 1);
@@ -207,8 +207,8 @@ static void walk_by_ourselves(const struct wanted_walk *wanted)
 		put_walk(record, wanted->index, frames, (size_t)count);
 }
 
-/* Whether libunwind walks for this trace: for every one, or with --crosscheck=own for the first of
- * a thread and every UNWIND_EVERY-th after it. */
+/* Whether libunwind walks for this trace. It walks for every trace or, with --crosscheck=own, for
+ * the first trace of a thread and every UNWIND_EVERY-th trace after it. */
 static int is_for_libunwind(struct incstack__record_check *check)
 {
 	if (incstack__recording.crosscheck == INCSTACK__CHECK_LIBUNWIND)
@@ -229,11 +229,11 @@ static void walk(void *argument)
 		walk_by_ourselves(wanted);
 }
 
-/* Adds the walk of a trace. The walk is made on a stack of the recorder, because libunwind needs more
- * than the stacks of some threads and signal handlers have. The handler of a tick is on a stack with
- * enough room already; if that is a signal stack, it must stay there, because the next tick would
- * overwrite it. Before the sample, incstack__record_check_skip has marked the trace as
- * one without a walk. */
+/* Adds the walk of a trace. The walk is made on a stack of the recorder, because libunwind needs
+ * more than the stacks of some threads and signal handlers have. The handler of a tick is on a
+ * stack with enough room already; if that is a signal stack, it must stay there, because the next
+ * tick would overwrite it. Before the sample, incstack__record_check_skip has marked the trace as a
+ * trace without a walk. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
 {
@@ -249,8 +249,8 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	incstack__record_unprotect(&wanted.before);
 }
 
-/* Marks the next trace as one without a walk. The mark stays if a jump ends the event. If the
- * sample is refused, the mark applies to the trace after it. A jump may end this function, too, at
+/* Marks the next trace as a trace without a walk. The mark stays if a jump ends the event. If the
+ * sample is refused, the mark applies to the trace after it. A jump may also end this function, at
  * any place. */
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
 {

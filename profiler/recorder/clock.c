@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clocks, and short pauses. The program may have a library that changes what libc's functions for
- * that do: libfaketime makes the clock of another year, or one that runs a thousand times as fast. The
- * trace file then looked older than the run, and threads got no time to hold still. So the kernel's
- * functions are called directly, a clock's in the vDSO.
+ * The clocks, and short pauses. The program may have a library that changes what libc's functions
+ * for that do: libfaketime makes a clock of another year, or a clock that runs a thousand times as
+ * fast. The trace file then looked older than the run, and threads got no time to hold still. So
+ * the kernel's functions are called directly, a clock's in the vDSO.
  */
 #include <sys/auxv.h>
 #include <sys/syscall.h>

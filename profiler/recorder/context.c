@@ -2,8 +2,8 @@
  *
  * The records of contexts (swapcontext): each context's stack has its own record. When a context is
  * left, its traces are completed and its barriers lifted (D56), so the end of a context need not be
- * announced. The stack of a context that was left unannounced, by instructions of the program, is not
- * read again. D55 says when a record is released.
+ * announced. The stack of a context that was left unannounced, by instructions of the program, is
+ * not read again. D55 says when a record is released.
  *
  * The caller of each public function holds the recording's lock.
  */
@@ -104,8 +104,8 @@ static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
 	       !incstack__stack_is_patched(context->stack);
 }
 
-/* Whether a record can be released: its memory is unmapped, or it was not used since the last look
- * and nothing is lost with it. */
+/* Whether a record can be released, because the stack of its context is unmapped, or because the
+ * record was not used since the last look and nothing is lost with it. */
 static int may_go(const struct incstack__record *context, uintptr_t at)
 {
 	if (!incstack__page_readable(context->high - sizeof(uintptr_t)))
@@ -130,9 +130,9 @@ static void discard_unused(uintptr_t at)
 		look_at = CONTEXTS_MAX;
 }
 
-/* If a context is resumed whose record was released, too few records were kept; from now on one
- * more is kept. Such a context is recognized by the word below the saved stack pointer, which
- * is the return address of the swapcontext call that left it. */
+/* If a context is resumed whose record was released, too few records were kept. From now on one
+ * more record is kept. Such a context is recognized by the word below the saved stack pointer,
+ * which is the return address of the swapcontext call that left it. */
 static void keep_more_after_comeback(uintptr_t sp, uintptr_t low, uintptr_t resumed_at)
 {
 	const uintptr_t *behind = (const uintptr_t *)sp - 1;
@@ -192,7 +192,7 @@ static void add(struct incstack__record *context)
 }
 
 /* Makes the record of a context that is about to run. swapcontext also saves a thread's own
- * context, whose uc_stack does not describe its stack; that one gets no record. */
+ * context, whose uc_stack does not describe its stack. The thread's context gets no record. */
 void incstack__record_context_enter(const void *ucontext)
 {
 	struct incstack__recording *r = &incstack__recording;

@@ -53,8 +53,8 @@ static int is_locked(int fd)
 	return incstack__kernel_flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-/* Whether the file may be overwritten: it is empty, or a trace file. Anybody who may write to the folder
- * can put another one there, because its name can be guessed. */
+/* Whether the file may be overwritten, because it is empty or a trace file. Anybody who may write
+ * to the folder can put another file there, because the name of the trace file can be guessed. */
 static int is_ours(int fd, struct stat *status)
 {
 	uint64_t magic = 0;
@@ -89,7 +89,8 @@ int incstack__record_create(const char *path, struct stat *status)
 }
 
 /* The number may belong to a file of the program by now, so device and inode are compared. The
- * atomics are relaxed: the descriptor is a number, and nothing else is published with it. */
+ * atomics are relaxed, because the descriptor is a number, and nothing else is published with
+ * it. */
 int incstack__record_descriptor(struct stat *status)
 {
 	struct incstack__recording *r = &incstack__recording;

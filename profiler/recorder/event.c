@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Records an allocation, a deallocation, a jump, a switch of contexts or an unload, in the
- * thread that does it.
+ * thread that does it. event.h says how an event begins and ends.
+ *
+ * An allocation or a deallocation takes the fast path if the thread is in no event and is_quick()
+ * holds. An allocation must also be on the thread's own stack. Otherwise alloc_slowly() or
+ * free_slowly() records the event. An allocation on another stack goes to the record of the context
+ * that has this stack, or else to the shared record (put_elsewhere).
  */
 #include <x86intrin.h>
 
@@ -39,8 +44,9 @@ static struct incstack_top top_of(struct incstack__caller caller)
 	};
 }
 
-/* Whether the address is on the stack that the thread's record describes. A context's stack has its
- * own record. On an unknown stack nothing may be patched, so the shared record walks it fully. */
+/* Whether the address is on the stack that the thread's record describes. The stack of a context
+ * has a record of its own. An unknown stack may not be patched, so the shared record walks it
+ * fully. */
 static inline int is_on(const struct incstack__record *record, uintptr_t at)
 {
 	return at >= record->low && at < record->high;
@@ -63,8 +69,8 @@ static __attribute__((noinline)) int reserve(struct incstack__record *record, si
 	return error;
 }
 
-/* Remembers how much the batch takes, so that the next batch begins with that much memory (flush.c).
- * Each reservation in between costs two system calls. */
+/* Remembers how much memory the batch takes, so that the next batch begins with that much memory
+ * (flush.c). Each reservation within a batch costs two system calls. */
 static __attribute__((noinline)) void reserve_ahead(struct incstack__record *record)
 {
 	if (record->batch_room < INCSTACK__BATCH_ROOM_MOST)
@@ -85,12 +91,14 @@ static inline void count_start(const struct incstack__record *record, int alone)
 }
 
 /* Counts a trace that is missing because a signal handler has interrupted a return that the core
- * intercepts: until the core has served the return, it takes no sample. */
+ * intercepts. The core takes no sample until it has served the return. */
 static void count_in_return(const struct incstack__record *record)
 {
 	__atomic_add_fetch(&record->slot->in_return, 1, __ATOMIC_RELAXED);
 }
 
+/* Takes a sample again after an error, if the error was a lack of memory and there is more memory.
+ * Otherwise counts the sample as refused. */
 static __attribute__((noinline)) uint64_t take_again(struct incstack__record *record,
 						     struct incstack_top top, int error)
 {
@@ -120,7 +128,7 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 
 /* Takes a sample that the fast path could not take, mostly because its memory is almost used up.
  * Only the caller's slot is passed, because the fast path would have to keep anything else across
- * the sample. */
+ * the sample. The word below the slot has the caller's frame pointer (preload.h). */
 static __attribute__((noinline, cold)) uint64_t take_with_room(struct incstack__record *record,
 							       const uintptr_t *slot, int error)
 {
@@ -133,7 +141,7 @@ static __attribute__((noinline, cold)) uint64_t take_with_room(struct incstack__
 	return error != 0 ? take_again(record, top, error) : record->traces++;
 }
 
-/* Does the same as take() on the fast path, with the caller's frame in registers. */
+/* Takes a sample on the fast path, as take() does, with the caller's frame in registers. */
 static inline uint64_t take_quickly(struct incstack__record *record, struct incstack__caller caller)
 {
 	int error;
@@ -153,8 +161,9 @@ static __attribute__((noinline)) void drop(struct incstack__record *record)
 	record->live.dropped++;
 }
 
-/* Counts an allocation for which there is no room. In a handler that has interrupted a return the batch
- * cannot be written; then the allocation is missing, and counts as one whose trace is lost. */
+/* Counts an allocation for which there is no room. In a handler that has interrupted a return, no
+ * batch can be written. Then the allocation counts as missing, and its trace as lost in a
+ * return. */
 static __attribute__((noinline, cold)) void lose_alloc(struct incstack__record *record)
 {
 	if (!incstack__stack_is_busy(record->stack)) {
@@ -189,7 +198,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	log_alloc_slowly(&record->log, block, bytes, trace);
 	if (record->retrieved == 0 && trace == 0) {
 		incstack__record_complete(record);
-		record->look = 0; /* events may take the fast path from now on */
+		record->look = 0; /* so that the next event may allow the fast path: room.c */
 	}
 }
 
@@ -236,7 +245,7 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 		alloc_slowly(block, bytes, caller);
 		return;
 	}
-	begin(HERE); /* first: a handler that forks must see that the record is in use */
+	begin(HERE); /* first, so that a handler that forks sees that the record is in use */
 	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
 		end();
@@ -260,8 +269,9 @@ static void put_free(struct incstack__record *record, const void *block)
 		drop(record);
 }
 
-/* On another stack than its own, a thread must not write its batch: the callers that are open would be
- * truncated. So if the batch is full, the event goes where allocations on that stack go. */
+/* Records a deallocation on another stack than the thread's own stack. There the thread must not
+ * write its batch, because the open callers would be truncated. So if the batch is full, the event
+ * goes to the record of the other stack, as allocations there do. */
 static __attribute__((noinline)) void put_free_elsewhere(struct incstack__record *record,
 							 const void *block)
 {
@@ -316,7 +326,7 @@ void incstack__record_free(const void *block)
 	}
 }
 
-/* Handles a jump within a context, or from or to one. */
+/* Handles a jump within a context, from a context or to a context. */
 static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 {
 	struct incstack__record *context;
@@ -353,8 +363,8 @@ void incstack__record_jump(uintptr_t sp)
 	leave(record);
 }
 
-/* Lifts the barriers of a thread that ends, because the popping of its frames is not announced any
- * more. */
+/* Lifts the barriers of a thread that ends, because from now on the popping of its frames is not
+ * announced. */
 void incstack__record_thread_end(void)
 {
 	struct incstack__record *record = enter();
@@ -368,8 +378,8 @@ void incstack__record_thread_end(void)
 	leave(record);
 }
 
-/* While a context runs, the stack of its thread is not walked, so the callers that are open there are
- * walked now. */
+/* While a context runs, the stack of its thread is not walked. So the open callers on the thread's
+ * stack are walked now. */
 void incstack__record_switch(const void *ucontext)
 {
 	struct incstack__record *record = enter();

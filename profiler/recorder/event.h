@@ -12,7 +12,7 @@
 
 /* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
  * after a jump. The jump has left the event if the event's frame is gone at this stack pointer. A
- * sample that the event began is lost. Returns non-zero if no event is in progress any more. */
+ * sample that the event began is lost. Returns non-zero if no event is in progress now. */
 static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
@@ -61,7 +61,7 @@ static inline void end(void)
 	incstack__record_local.state = 0;
 }
 
-/* Counts an event that is not recorded because it interrupted another one. */
+/* Counts an event that is not recorded because it interrupted another event. */
 static inline void count_missing(const struct incstack__record *record)
 {
 	__atomic_add_fetch(&record->slot->interrupting, 1, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ static void count_interrupting(void)
 		count_missing(incstack__record_local.mine);
 }
 
-/* Returns the record of the context whose stack contains the address, or else the shared one. */
+/* Returns the record of the context whose stack contains the address, or else the shared record. */
 static struct incstack__record *find_locked(uintptr_t at)
 {
 	struct incstack__record *record = at != 0 ? incstack__record_context(at) : NULL;
@@ -89,8 +89,8 @@ static struct incstack__record *find_locked(uintptr_t at)
 	return incstack__recording.shared_record;
 }
 
-/* Does the same as find_locked(), and takes the lock. If the event may write a batch, modules are
- * checked first, without the lock. */
+/* Takes the lock, and returns the record that find_locked() returns. If the event may write a
+ * batch, modules are checked first, without the lock. */
 static struct incstack__record *lock_record(uintptr_t at)
 {
 	struct incstack__record *record;

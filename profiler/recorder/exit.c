@@ -25,7 +25,8 @@
 
 enum { FREE = 0, WANTED, HELD, RELEASED };
 
-/* A step takes 50 us or somewhat more. So the wait for a thread takes some 100 to 200 ms at most. */
+/* A step takes 50 us or somewhat more. So the wait for a thread takes some 100 to 200 ms at
+ * most. */
 enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10, HOLD_AGAIN = 8 };
 
 /* The signal with which libc changes the user IDs of all threads. No thread blocks it or waits for
@@ -198,8 +199,8 @@ static int write_all_held(int last)
 	return left;
 }
 
-/* Withdraws the requests that were not answered: a thread that answers later is not held. Returns
- * how many are left. */
+/* Withdraws the requests that were not answered, so that a thread that answers later is not held.
+ * Returns how many are left. */
 static int take_back(int last)
 {
 	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)

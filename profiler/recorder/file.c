@@ -27,8 +27,8 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
-/* Why the kernel refused something: what the file of this process says, and what the file of the parent or
- * of the image before says if there is no file. */
+/* Why the kernel refused something: what the file of this process says, and what the file of the
+ * parent or of the image before says if there is no file. */
 static const struct {
 	int error;
 	enum incstack__tracefile_note stopped;
@@ -61,7 +61,7 @@ enum incstack__tracefile_note incstack__record_unrecorded(int error)
 }
 
 /* Called before exec. The new process image opens a trace file of its own, and may have other
- * rights than this process had when it opened its file. If the new image cannot open one, a note
+ * rights than this process had when it opened its file. If the new image cannot open a file, a note
  * says so. */
 void incstack__record_note_unwritable(void)
 {
@@ -86,7 +86,7 @@ static int give_up(enum incstack__tracefile_note note)
 	return -1;
 }
 
-/* The other file is that of this process before an exec, or that of the parent. */
+/* The other file belongs to this process before an exec, or to the parent. */
 void incstack__record_note_in(const char *path, enum incstack__tracefile_note note)
 {
 	const int fd = incstack__kernel_open(path, O_RDWR | INCSTACK__RECORD_OPEN, 0);
@@ -186,8 +186,8 @@ int incstack__record_write(const void *data, size_t bytes)
 	return incstack__record_write_parts(&part, 1);
 }
 
-/* Writes the header and the first page of counter slots. Otherwise the kernel would read that page, and
- * others, from the empty file when a slot is touched for the first time. */
+/* Writes the header and the first page of counter slots. Otherwise the kernel would read that page,
+ * and others, from the empty file when a slot is touched for the first time. */
 static int write_header(uint64_t *start_ns, uid_t owner)
 {
 	static struct incstack__tracefile_header header;

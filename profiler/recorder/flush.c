@@ -166,9 +166,9 @@ static void begin_anew(struct incstack__record *record)
 	begin_batch(record);
 }
 
-/* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory, or if a
- * signal handler has interrupted a return that the core intercepts (INCSTACK_EBUSY).
- * Without the traces, the indexes in the events would be wrong, so the events wait, too. */
+/* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory, or
+ * if a signal handler has interrupted a return that the core intercepts (INCSTACK_EBUSY). Without
+ * the traces, the indexes in the events would be wrong, so the events also wait. */
 static int take_tree(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
@@ -197,8 +197,9 @@ static int is_news(const struct incstack__tracefile_tally *before,
 	       memcmp(now->name, before->name, sizeof(now->name)) != 0;
 }
 
-/* Writes a tally without a batch if there are new losses, a new name, or CPU time in which the timer never
- * ticked. If every event was dropped, or if the batch cannot be written, there is no batch. */
+/* Writes a tally without a batch if there are new losses, a new name, or CPU time in which the
+ * timer never ticked. If every event was dropped, or if the batch cannot be written, there is no
+ * batch. */
 static void write_news(struct incstack__record *record)
 {
 	const struct incstack__tracefile_tally before = record->live.newest;
@@ -224,7 +225,8 @@ static void flush(struct incstack__record *record)
 	}
 	error = take_tree(record);
 	if (error != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
-		/* A handler's batch, and one that waits for a return, is tried again by the next call. */
+		/* The next call tries again to write a handler's batch, or a batch that waits for a
+		 * return. */
 		if (!incstack__record_local.handling && error != INCSTACK_EBUSY) {
 			incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 			write_news(record); /* events are dropped while the batch waits */

@@ -25,7 +25,7 @@ struct piece {
 
 static struct piece *pieces; /* under LOCK_PIECES; no signal handler runs while it is held */
 
-/* A copy of the parent's recording for the child, whose own is wiped. */
+/* A copy of the parent's recording for the child, whose own recording is wiped. */
 static struct incstack__recording forked_from;
 static int interrupted; /* whether the forking thread is in the middle of an event or a return */
 static INCSTACK__TLS uintptr_t state_before;
@@ -109,8 +109,8 @@ static void after_fork(void)
 	incstack__record_local.state = state_before;
 }
 
-/* Restores the return addresses of the stack on which this thread, the only one, runs. In a child
- * whose fork was not announced, thunks stay on the stack. They still lead to the right return
+/* Restores the return addresses of the stack on which this thread, the only thread, runs. In a
+ * child whose fork was not announced, thunks stay on the stack. They still lead to the right return
  * addresses and do nothing else, because the stack object that they belong to is wiped. */
 static void lift_thunks(uintptr_t at)
 {

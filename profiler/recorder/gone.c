@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that ended by the bare system call (D57). None of their destructors has run, so another thread
- * writes what they have recorded. Their stacks are not accessed, because the memory may belong
- * to another thread by now.
+ * Threads that ended by the bare system call (D57). None of their destructors has run, so another
+ * thread writes what they have recorded. Their stacks are not accessed, because the memory may
+ * belong to another thread by now.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +14,7 @@
 
 enum { LOOK_FIRST = 16 };
 
-/* Whether the thread of a record does not exist any more. Signal 0 tests that without being
- * delivered. */
+/* Whether the thread of a record has ended. Signal 0 tests this and is not delivered. */
 int incstack__record_is_gone(const struct incstack__record *record)
 {
 	const pid_t pid = incstack__recording.pid;

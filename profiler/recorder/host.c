@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recognizes runtimes that would not survive a changed return address, by a symbol, a section or
- * the file name of the object that contains them. It looks for them when recording starts, and when
- * a sample meets code of an object for the first time. Once it has found one, mode validate
- * replaces mode patch.
+ * the file name of the object that contains them. All loaded objects are checked when recording
+ * starts and when the list of modules has changed (unload.c). An object is also checked when a
+ * sample meets its code for the first time. Once a runtime is found, mode validate replaces mode
+ * patch.
  *
- * To find a section, the object's file must be read. When recording starts, only the program's file
- * is read. The file of a library is read when a sample meets the library's code, which is early
- * enough (D7, D83). But a sample of a CPU profile is taken in a signal handler, which reads no file.
- * So for a CPU profile, every file is read when its object is found, and a trace ends at code of an
- * object whose file was not read.
+ * To find a section, the object's file must be read. The check of all objects reads only the
+ * program's file. The file of a library is read when a sample meets the library's code, which is
+ * early enough (D7, D83). But a sample of a CPU profile is taken in a signal handler, which reads
+ * no file. So for a CPU profile, and where samples cannot check code (CHECKS_CODE), the check of
+ * all objects reads every file. In a CPU profile, a trace ends at code of an object whose file was
+ * not read.
  *
  * Go is not among these runtimes. Its runtime copies and scans the stacks of goroutines, but C code
  * runs on the stack of the system thread. Go's own code has no unwind information, so a walk ends
@@ -32,7 +34,8 @@ static const struct runtime {
 	const char *symbol;  /* defined in the object's dynamic symbol table */
 	const char *section; /* or present in its file; strip does not remove it */
 	const char *file;    /* or the beginning of its file name, without the directory */
-	/* Or a function in its dynamic symbol table: the runtime counts once this function runs. */
+	/* or a function in its dynamic symbol table. An object with this function is harmless until
+	 * a sample meets code of the function. */
 	const char *function;
 	enum incstack__tracefile_note note;
 } runtimes[] = {
@@ -77,8 +80,9 @@ static struct watched {
 	uintptr_t bytes;
 } watched[RUNTIMES];
 
-/* Ticks seldom come while such a function runs. So in a CPU profile, the runtime counts as soon as
- * the function exists, and is returned. */
+/* Stores where the object has functions of the table. In a CPU profile, the function also returns
+ * the runtime at once: ticks seldom come while such a function runs, so its existence must
+ * suffice. */
 static const struct runtime *watch(const struct incstack__elf_symbols *symbols)
 {
 	const struct runtime *found = NULL;
@@ -227,9 +231,9 @@ void incstack__record_fall_back(enum incstack__tracefile_note note)
 	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
-/* The first thread that follows also makes the core ask again for the rules that forbid barriers.
- * The exchange of `barriers_forbidden` pairs with the release in forbid_barriers() and with the
- * acquire in find_rule (rule.c). */
+/* Once the mode has changed, no rule needs to forbid barriers. So the first thread that follows
+ * makes the core forget all rules, and ask for them again. The exchange of `barriers_forbidden`
+ * pairs with the release in forbid_barriers() and with the acquire in find_rule (rule.c). */
 void incstack__record_follow_mode(struct incstack__record *record)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -247,14 +251,14 @@ void incstack__record_follow_mode(struct incstack__record *record)
 
 /* ---- objects --------------------------------------------------------------------------- */
 
-/* Objects by the address of their dynamic section: a hash table with open addressing. relaxed
- * suffices, because an entry is only an address that is compared. */
+/* A set of harmless objects, by the address of their dynamic section. It is a hash table with open
+ * addressing. relaxed suffices, because an entry is only an address that is compared. */
 enum { OBJECTS_BITS = 10 };
 typedef const ElfW(Dyn) * object_table[1u << OBJECTS_BITS];
 
-static object_table met;      /* checked by file name and by symbols */
-static object_table searched; /* checked by sections, too */
-static const ElfW(Dyn) * newest;
+static object_table met;         /* checked by file name and by symbols */
+static object_table searched;    /* also checked by sections */
+static const ElfW(Dyn) * newest; /* the object that a sample has met last */
 
 static size_t first_place(const ElfW(Dyn) * object)
 {
@@ -316,7 +320,7 @@ static const struct runtime *runtime_by_names(const struct object *object)
 }
 
 /* Also checks the sections in the object's file, which takes several system calls. An object is
- * added to a table, or becomes the newest, only after the checks and only if it is harmless.
+ * added to a table, or becomes the newest object, only after the checks and only if it is harmless.
  * Otherwise another thread would take it for harmless during the checks. */
 static const struct runtime *runtime_of(const struct object *object)
 {
@@ -362,8 +366,8 @@ int incstack__record_host_look(void)
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 
-/* Called for code of a runtime in the table: its rules forbid barriers until the mode has
- * changed. */
+/* Called when a sample meets code of a runtime. Each thread changes its mode only before
+ * its next event. So all rules that are given out until then forbid barriers (rule.c). */
 static int forbid_barriers(const struct runtime *runtime)
 {
 	__atomic_store_n(&incstack__recording.barriers_forbidden, 1, __ATOMIC_RELEASE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out which build of a module the dynamic linker has loaded, in the process's memory: the file
- * may have been replaced since.
+ * Finds out which build of a module the dynamic linker has loaded. It reads the process's memory,
+ * because the file may have been replaced since the module was loaded.
  *
  * The checksum of a module without a build-id costs time. So it is kept until a module is removed,
  * because another build can only come to the same place after that.
@@ -13,8 +13,8 @@
 
 enum { KEPT = 256 };
 
-/* Only used in a callback of dl_iterate_phdr, during which the linker holds its lock. `key` is stored
- * last, as a signal handler or a fork may come in between. */
+/* Only used in a callback of dl_iterate_phdr, during which the linker holds its lock. `key` is
+ * stored last, because a signal handler or a fork may come between the stores. */
 static struct {
 	uint64_t key; /* 0: empty */
 	struct incstack__identity identity;

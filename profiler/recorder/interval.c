@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses which allocations are recorded if not all are: it samples by bytes, and remembers the
- * addresses of the sampled blocks.
+ * Chooses which allocations are recorded if not all of them are recorded. It samples by bytes, and
+ * remembers the addresses of the sampled blocks.
  */
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,8 @@ static uint64_t next_gap(struct incstack__record *record)
 }
 
 /* Returns the seed that the user has chosen. Otherwise no two processes have equal seeds (D98). The
- * time-stamp counter is not used, because the program may have forbidden the instruction that reads it. */
+ * time-stamp counter is not used, because the program may have forbidden the instruction that reads
+ * it. */
 static uint64_t seed(void)
 {
 	const struct incstack__recording *r = &incstack__recording;
@@ -39,7 +40,8 @@ static uint64_t seed(void)
 	return ((uint64_t)r->pid << 40) ^ number;
 }
 
-/* Spreads the bits of x (the last steps of splitmix64). Never 0, from which next_gap() could not go on. */
+/* Spreads the bits of x (the last steps of splitmix64). Never 0, from which next_gap() could not go
+ * on. */
 static uint64_t mixed(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -70,7 +72,7 @@ int incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
 }
 
 /* Most deallocated blocks were not recorded. Each recorded address sets a bit, which is never
- * cleared: an address without its bit was not recorded. relaxed: the program itself orders the
+ * cleared. So an address without its bit was not recorded. relaxed: the program itself orders the
  * allocation of a block before its deallocation. */
 enum { SEEN_BITS = 1 << 22 };
 static uint64_t seen[SEEN_BITS / 64];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of the kernel, without libc's functions, which a library of the program may replace (D80). Results
- * and errno are those of libc's functions. None of these calls is a cancellation point.
+ * Calls of the kernel, without libc's functions, which a library of the program may replace (D80).
+ * Each call has the result and the errno of libc's function. None of these calls is a cancellation
+ * point.
  */
 #ifndef INCSTACK_RECORDER_KERNEL_H
 #define INCSTACK_RECORDER_KERNEL_H

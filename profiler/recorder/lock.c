@@ -12,7 +12,7 @@
 #include "kernel.h"
 #include "recorder.h"
 
-/* Not libc's mutex: the program may have a library that replaces its functions (kernel.h). */
+/* Not libc's mutex, because a library of the program may replace the mutex functions (kernel.h). */
 static struct lock {
 	uint32_t state;
 	uint32_t depth; /* how often the owner has taken the lock */
@@ -21,7 +21,7 @@ static struct lock {
 enum { FREE, TAKEN, AWAITED };
 
 static int forking;  /* threads that are forking */
-static int too_long; /* a fork has taken too long: no thread waits for it any more */
+static int too_long; /* a fork has taken too long, so no thread waits for it */
 
 enum { NAPS_MOST = 500 }; /* each at least 20 us */
 
@@ -193,7 +193,7 @@ void incstack__lock_give(enum incstack__lock lock)
 	give(&locks[lock]);
 }
 
-/* The locks are those of the parent's threads, so they are made anew. */
+/* Threads of the parent may have held the locks, so the locks are made anew. */
 void incstack__locks_make(void)
 {
 	note_made();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The recorder's locks, in the order in which a thread may take them, and the calls that may wait
- * for a foreign lock (L1 to L16 in docs/invariants.md). Debug builds check the order and leave a note
- * in the trace file if a thread violates it. Other builds do not check.
+ * for a foreign lock (L1 to L16 in docs/invariants.md). Debug builds check the order and leave a
+ * note in the trace file if a thread violates it. Other builds do not check.
  */
 #ifndef INCSTACK_RECORDER_LOCK_H
 #define INCSTACK_RECORDER_LOCK_H
@@ -17,10 +17,10 @@ enum incstack__lock {
 };
 
 /* Takes a lock. A thread may take a lock again that it holds. It must not take a lock that comes
- * earlier in the order than one that it holds, unless it already holds the earlier lock (L1). */
+ * earlier in the order than a lock that it holds, unless it already holds the earlier lock (L1). */
 void incstack__lock_take(enum incstack__lock lock);
 /* Takes a lock. Returns non-zero if another thread has it and a fork takes too long, because the
- * fork may wait for the caller. Then no thread waits any more until the fork has ended. */
+ * fork may wait for the caller. From then until the fork has ended, no thread waits. */
 int incstack__lock_take_after_fork(enum incstack__lock lock);
 /* Takes a lock if no other thread has it; returns non-zero otherwise. */
 int incstack__lock_try(enum incstack__lock lock);
@@ -37,7 +37,7 @@ void incstack__locks_make(void);
 /* Checks the caller, which is about to make a call that may wait for a lock of libc, of the dynamic
  * linker or of an unwinder. */
 void incstack__lock_may_wait(void);
-/* The calling thread has stopped another one, or released it (-1). */
+/* The calling thread has stopped another thread, or released it (-1). */
 void incstack__lock_stopped(int more);
 #else
 static inline void incstack__lock_may_wait(void)

@@ -34,7 +34,7 @@ int incstack__record_list_same(const struct incstack__record_entry *a,
 	return a->bytes == b->bytes && memcmp(a->at, b->at, a->bytes) == 0;
 }
 
-/* Makes room for that many more bytes. Returns non-zero if there is no memory. */
+/* Makes room for so many more bytes. Returns non-zero if there is no memory. */
 static int make_room(struct incstack__record_list *list, size_t bytes)
 {
 	struct incstack__tracefile_modules *block = &list->block;
@@ -130,7 +130,7 @@ static int add_module(struct incstack__record_list *list, const struct dl_phdr_i
 					       layout.high, &identity);
 }
 
-/* The counts are the same in each call of one iteration, because the linker's lock is held. */
+/* All calls of one iteration get equal counts, because the linker's lock is held. */
 static int collect_module(struct dl_phdr_info *info, size_t size, void *context)
 {
 	const struct incstack__record_counts counts = {info->dlpi_adds, info->dlpi_subs};

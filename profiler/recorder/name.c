@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the name of a thread, which the thread or another one may change at any time. It is looked
- * up with each tally, so the last name counts.
+ * Finds the name of a thread, which the thread or another thread may change at any time. The name
+ * is looked up with each tally, so the last name counts.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #include "kernel.h"
 #include "recorder.h"
 
-/* Reads the name of another thread, which is held or gone. One that is gone keeps its known name. */
+/* Reads the name of another thread, which is held or gone. A thread that is gone
+ * keeps its known name. */
 static void read_other(pid_t tid, char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
 	char path[64];

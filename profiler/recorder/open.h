@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How the recorder opens files whose names others can guess: no link is followed, and nothing is waited for.
+ * How the recorder opens files whose names others can guess. It follows no link and waits for
+ * nothing.
  */
 #ifndef INCSTACK_RECORDER_OPEN_H
 #define INCSTACK_RECORDER_OPEN_H

@@ -4,8 +4,8 @@
  */
 #include "recorder.h"
 
-/* The memory in which the batches of a CPU profile are made: a handler cannot enlarge it. Only the
- * used part takes pages. */
+/* The memory in which the batches of a CPU profile are made. It is large from the start, because a
+ * handler cannot enlarge it. Only the used part takes pages. */
 enum { BLOCK_BYTES_AHEAD = 4 << 20 };
 
 int incstack__record_prepare(struct incstack__record *record, uint32_t number)

@@ -26,7 +26,7 @@
 
 #define INCSTACK__TLS __thread __attribute__((tls_model("initial-exec")))
 
-/* The walks for --crosscheck, which are in the spool. Their number is in `live`. */
+/* The walks for --crosscheck, whose words are in the spool. live.walk_count is their number. */
 enum { INCSTACK__WALKS_MAX = 8192 };
 struct incstack__record_check {
 	uint64_t *words; /* see walks.h */
@@ -41,12 +41,12 @@ struct incstack__record_check {
 /* The record of a thread or of a context, or the shared record, which serves unknown stacks and
  * threads past their last TLS destructor. The members that every event reads come first and fill
  * two cache lines. The record is in the spool, before its events, so that a reader finds both when
- * the process is gone. A child whose fork was not announced has the record mapped, too, but stores
- * nothing there, because `changes` of its recording is 0. */
+ * the process is gone. A child whose fork was not announced also maps the record, but stores
+ * nothing there, because `changes` of the child's recording is 0. */
 struct incstack__record {
 	struct incstack__tracefile_log log;
 	struct incstack_stack *stack;
-	struct incstack__tracefile_slot *slot;
+	struct incstack__tracefile_slot *slot; /* its counters: slot.c */
 	size_t quick;    /* while log.used is below this, an event takes the fast path */
 	uint64_t traces; /* taken since the last batch */
 	uintptr_t low;   /* the bounds of the stack */
@@ -56,7 +56,7 @@ struct incstack__record {
 	struct incstack__record *next;
 	struct incstack__record_check *check; /* null: no crosscheck */
 	uint64_t retrieved;                   /* traces of all earlier batches */
-	uint64_t blurred; /* frames that were cut because their code is not known */
+	uint64_t blurred;                     /* frames whose callers were cut off: unload.c */
 	struct incstack__spool_live live __attribute__((aligned(128))); /* for the spool's reader */
 	void *block;                                                    /* where batches are made */
 	size_t block_bytes;
@@ -68,8 +68,8 @@ struct incstack__record {
 	uint64_t random;
 	int64_t written_ns;
 	size_t look;        /* the value of log.used at which the clock is read again */
-	uint64_t completed; /* the stamp at which open callers were last walked */
-	size_t batch_room; /* bytes for traces that the largest batch needed besides RESERVE_BYTES */
+	uint64_t completed; /* the stamp of the last walk of open callers */
+	size_t batch_room;  /* bytes for traces that the largest batch needed above RESERVE_BYTES */
 	uint32_t number;
 	uint32_t epoch; /* in which its open batch was recorded */
 	pid_t tid;
@@ -79,17 +79,17 @@ struct incstack__record {
 	struct incstack_top held_top; /* where the signal that holds it has interrupted it */
 	struct incstack__blocked_call held_call;
 	uint32_t held_in_vain;   /* how often the rules did not describe `held_top`: exit.c */
-	uint32_t written;        /* number of the last flush of all records that wrote this one */
+	uint32_t written;        /* number of the last flush of all records that wrote it */
 	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
-	int no_barriers;  /* mode full, because the context was left or the thread ends */
+	int no_barriers;  /* its stack has mode full, because it was left or its thread ends */
 	uint32_t used;    /* of a context: the value of `looks` (context.c) at its last use */
 	int comes_back;   /* of a context: it was left by a jump and may be resumed unannounced */
-	int mode_changed; /* whether it has followed the recording into mode validate */
-	int opening;      /* of a CPU profile: calls that still look for a new module */
+	int mode_changed; /* whether its stack has changed to mode validate */
+	int opening;      /* of a CPU profile: how many of its next calls look for new modules */
 	int due;          /* of a CPU profile: the next call of the recorder serves it */
 	int timer;        /* the kernel's number of its timer, plus 1; 0: none */
-	uint32_t since;   /* ticks so far: the handler serves it after some of them */
+	uint32_t since;   /* ticks so far. After some of them, the handler sets `due` */
 	char *own_stack;  /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start, cpu_used; /* at the start of its timer, and from there to its end */
 } __attribute__((aligned(64)));
@@ -115,9 +115,9 @@ struct incstack__recording {
 	struct incstack__tracefile_slot *slots;
 	uint64_t slots_taken[INCSTACK__TRACEFILE_SLOTS / 64]; /* slot.c */
 	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
-	uint64_t seed;     /* of the choice of samples; 0: another one for each thread */
+	uint64_t seed;     /* of the choice of samples; 0: each thread has its own seed */
 	uint32_t kind;     /* enum incstack__tracefile_kind */
-	int elapsed;       /* tests: timers count elapsed time, of sleeping threads, too */
+	int elapsed;       /* tests: timers count elapsed time, also of sleeping threads */
 	uint32_t mode;
 	uint64_t why;     /* the notes that hold until the process ends */
 	int mode_changed; /* whether the mode changed from patch to validate during recording */
@@ -126,7 +126,7 @@ struct incstack__recording {
 	uint32_t threads_new;  /* threads since the last look for threads that are gone */
 	uint32_t threads_look; /* threads that were left at that look */
 	uint32_t contexts_made;
-	uint32_t epoch;     /* unload.c */
+	uint32_t epoch;     /* an even number: unload.c */
 	uint32_t unloading; /* non-zero: each event checks for unloaded code */
 	uint32_t changes;   /* counts changes of on, epoch, unloading, shared, ...; from 1 */
 	enum incstack__check {
@@ -136,11 +136,11 @@ struct incstack__recording {
 	} crosscheck;
 	int follow;
 	int stopping;     /* recording stops early, because the program enters a sandbox */
-	int unlisted;     /* threads that make system calls without a record in the list */
+	int unlisted;     /* threads that make system calls while their record is not in the list */
 	uint64_t counter; /* the newest stamp if the time-stamp counter is forbidden, else 0 */
 	int on;
 	int wiped;  /* whether forks wipe it; if not, no record may be shared with a child */
-	int shared; /* whether more than one record is in use: each event then reads the clock */
+	int shared; /* whether more than one record is in use. Each event then reads a clock */
 	int failed; /* the file could not be written */
 	int fd;
 	dev_t device; /* of the file */
@@ -168,7 +168,7 @@ extern INCSTACK__TLS struct incstack__record_local {
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
 	int handling;       /* in the handler of a tick, which may not allocate or wait for locks */
-	int no_second_tick; /* in that handler, and another tick would overwrite the handler's frame */
+	int no_second_tick; /* in the handler, and another tick would overwrite its frame */
 	int tick_is_due;    /* the next tick came while the handler ran */
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
@@ -199,7 +199,7 @@ void incstack__record_unmap(void *memory, size_t bytes); /* `memory` may be null
 /* Replaces shared memory by a private copy. Without memory for the copy, nothing changes. */
 void incstack__record_make_private(void *memory, size_t bytes);
 
-/* name.c: the name of the record's thread, or the last one that was known. */
+/* name.c: the name of the record's thread, or the last name that was known. */
 void incstack__record_name(const struct incstack__record *record,
 			   char name[INCSTACK__TRACEFILE_NAME_BYTES]);
 void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES]); /* the caller's */
@@ -268,7 +268,7 @@ void incstack__record_modules_forked(void);
 /* linker.c: called before modules are checked for the first time. */
 void incstack__record_linker_begin(const struct incstack__linker_view *before);
 
-/* spool.c, spool_file.c: if one of these fails or returns null, it has left a note for the report. */
+/* spool.c, spool_file.c: a function that fails or returns null leaves a note for the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };
 /* Makes the spool beside the trace file, whose header has the time start_ns. */
 void incstack__spool_open(const char *trace, uint64_t start_ns);
@@ -289,7 +289,7 @@ void *incstack__spool_room(size_t bytes);
 void incstack__spool_room_release(void *memory, size_t bytes); /* `memory` may be null */
 /* Enlarges the spool so that it has memory for the handlers of ticks in all threads. */
 void incstack__spool_ahead(void);
-/* The next enlargement has so many bytes more, which a handler did not find. Called in handlers. */
+/* Makes the next enlargement larger by what a handler did not find. Called in handlers. */
 void incstack__spool_want(size_t bytes);
 /* The embedder's allocate_traces and release_traces. */
 void *incstack__spool_chunk(void *context, size_t bytes);
@@ -331,20 +331,20 @@ void incstack__record_discard(struct incstack__record *record);
 /* thread.c */
 int incstack__record_keys(void);
 struct incstack__record *incstack__record_make(void);
-/* Called before and after a thread makes system calls while its record is not in the list. The first
- * returns 0 if the program is about to forbid such calls. The third waits until no thread makes them,
- * or for some seconds. */
+/* Called before and after a thread makes system calls while its record is not in the list. The
+ * first returns 0 if the program is about to forbid such calls. The third waits until no thread
+ * makes them, or for some seconds. */
 int incstack__record_begin_unlisted(void);
 void incstack__record_end_unlisted(void);
 void incstack__record_await_unlisted(void);
-/* Returns the thread's record. Null: it has none any more, or there was no memory for it. */
+/* Returns the thread's record. Null: the thread has given it up, or there was no memory for it. */
 static inline struct incstack__record *incstack__record_self(void)
 {
 	struct incstack__record *mine = incstack__record_local.mine;
 
 	return mine != NULL ? mine : incstack__record_make();
 }
-/* In a child: the calling thread has no record any more. */
+/* In a child: the calling thread no longer has a record. */
 void incstack__record_forked(void);
 
 /* Runs the function, with the calling thread's record, as an event. */
@@ -356,8 +356,8 @@ struct incstack__walker {
 	uintptr_t *slot;
 	uintptr_t word; /* the content of the slot; 0: the walker is the caller */
 };
-/* The walk that a thread without a record has begun. No record is made for it: that might allocate,
- * and the walker may be a signal handler that has interrupted the allocator. */
+/* The walk that a thread without a record has begun. The thread gets no record then, because that
+ * may allocate, and the walker may be a signal handler that has interrupted the allocator. */
 extern INCSTACK__TLS struct incstack__walker incstack__walker_first;
 /* Completes the open traces and lifts the barriers. `argument` is the walk, or null. */
 void incstack__walker_lift(struct incstack__record *record, void *argument);
@@ -378,8 +378,8 @@ void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);
 
-/* libunwind.c: loads libunwind, before one of its functions is called. Returns non-zero if it cannot
- * be loaded. */
+/* libunwind.c: loads libunwind, before one of its functions is called. Returns non-zero if it
+ * cannot be loaded. */
 int incstack__record_libunwind(void);
 
 /* interval.c */
@@ -387,7 +387,7 @@ int incstack__record_libunwind(void);
 void incstack__record_seed(struct incstack__record *record);
 int incstack__record_is_sampled(struct incstack__record *record, size_t bytes);
 void incstack__record_mark(const void *block);
-/* Returns non-zero if the block may be one whose allocation was recorded. */
+/* Returns non-zero if the block's allocation may have been recorded. */
 int incstack__record_is_marked(const void *block);
 
 /* room.c */
@@ -434,8 +434,8 @@ void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
 
 /* await.c */
-/* Waits until the thread has returned from the handler of the signal, and the signal is not pending
- * any more. Soon even the system call that returns from a handler may be forbidden. Each of the
+/* Waits until the thread has returned from the handler of the signal, and the signal is no longer
+ * pending. Soon even the system call that returns from a handler may be forbidden. Each of the
  * steps takes at least 50 us. */
 void incstack__record_await_thread(pid_t tid, int signal, int steps);
 
@@ -459,14 +459,14 @@ static inline int incstack__record_must_follow_mode(const struct incstack__recor
 int incstack__record_host_look(void);
 /* Leaves a note if the program defines malloc or operator new itself. */
 void incstack__record_host_allocators(void);
-/* Returns non-zero if the code belongs to one of these runtimes, which is met for the first time.
- * Return addresses into the runtime must not be changed. Takes no lock. */
+/* Returns non-zero if the mode is patch and the code belongs to one of these runtimes. Return
+ * addresses into the runtime must not be changed. Takes no lock. */
 int incstack__record_host_forbids_barriers(uintptr_t address);
-/* rule.c: the embedder's find_rule. Before its first call, the other function sets where the stub is
- * loaded. */
+/* rule.c: the embedder's find_rule. Before its first call, the other function sets where the stub
+ * is loaded. */
 int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
 void incstack__record_rule_stub(struct incstack__range stub);
-/* Whether the object that contains the code was looked at before. May be called in a handler. */
+/* Whether the object with the code needs no further check. May be called in a handler. */
 int incstack__record_host_knows(uintptr_t address);
 /* Called after code was unloaded, because other code may be loaded in its place. */
 void incstack__record_host_clear(void);

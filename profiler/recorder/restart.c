@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Restarts the system calls that the recorder's own signal interrupts. The kernel has overwritten the
- * number of the call with the result by the time the handler runs. So the number is read before the
- * signal is sent, and used if nothing else has changed.
+ * Restarts the system calls that the recorder's own signal interrupts. The kernel has overwritten
+ * the number of the call with the result by the time the handler runs. So the number is read before
+ * the signal is sent, and used if nothing else has changed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +29,10 @@ static int parse(const char *text, uint64_t words[WORDS])
 	return count == WORDS;
 }
 
-/* A thread that was asked before, and has not answered yet, is in no call any more: the signal has
- * woken it. The call that was read before stays stored. If the handler runs during the stores, it
- * may see parts of two calls, which do not agree with its registers. */
+/* Stores the system call that blocks a thread, before the thread is asked. If the thread was asked
+ * before and has not answered yet, the signal has woken it, and it is in no call. Then the call
+ * that was read before stays stored. If the handler runs during the stores, it may see parts of two
+ * calls, which do not agree with its registers. */
 void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
 {
 	uint64_t *to = (uint64_t *)call;
@@ -47,8 +48,8 @@ void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
 }
 
 /* The number of the call, or -1 if it must not be made again. A second connect fails because the
- * first goes on. A close that fails has released the descriptor, which may belong to another file by
- * now. The kernel's restart_syscall continues a call that a handler has ended. */
+ * first goes on. A close that fails has released the descriptor, which may belong to another file
+ * by now. The kernel's restart_syscall continues a call that a handler has ended. */
 static int64_t number_of(const struct incstack__blocked_call *call)
 {
 	const int64_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);

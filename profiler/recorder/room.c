@@ -83,7 +83,7 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 /* Sets how far the log may be filled by events on the fast path, unless the recording changes. */
 static void allow_quick(struct incstack__record *record, uint32_t changes)
 {
-	/* Signal handlers that interrupt an event need room for their events, too. */
+	/* Signal handlers that interrupt an event also need room for their events. */
 	const size_t most = record->log.size - 8 * INCSTACK__TRACEFILE_WIDE_BYTES;
 
 	if (record->check != NULL || incstack__recording.interval > 1 ||
@@ -141,7 +141,7 @@ static int try_to_make_room(struct incstack__record *record)
 }
 
 /* Code may be unloaded between the end of a batch and the last check. Then the new batch must
- * end, too. */
+ * also end. */
 int incstack__record_make_room(struct incstack__record *record)
 {
 	enum { TRIES = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the unwind rules for the core, in the handler of a tick too.
+ * Finds the unwind rules for the core, also in the handler of a tick.
  */
 #include "native/native.h"
 #include "recorder.h"
@@ -12,9 +12,10 @@ void incstack__record_rule_stub(struct incstack__range range)
 	stub = range;
 }
 
-/* Whether the code is the recorder's or the stub's. A signal handler may take a sample while their frames
- * are on the stack. The sample of the interrupted event begins at the program's frame, which is older. It
- * does not meet barriers in their frames, so these would count as vanished. */
+/* Whether the code is the recorder's or the stub's. A signal handler may take a sample while their
+ * frames are on the stack. The sample of the interrupted event begins at the program's frame, which
+ * is older. It does not meet barriers in their frames, so these barriers would count as
+ * vanished. */
 static int is_own(uintptr_t address)
 {
 	const struct incstack__range own = incstack__range_own();
@@ -25,7 +26,8 @@ static int is_own(uintptr_t address)
 /* Finds rules without libunwind (D46).
  *
  * In a handler it never fails with INCSTACK_EUNWIND, because another thread would ask for the rule
- * later, perhaps while the code is unloaded. Only the thread that runs the code may read its rules. */
+ * later, perhaps while the code is unloaded. Only the thread that runs the code may read its
+ * rules. */
 int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	if (incstack__record_local.handling && !incstack__record_host_knows(address))

@@ -2,8 +2,8 @@
  *
  * Prepares for the moment when the program forbids itself system calls or the time-stamp counter.
  * If a seccomp filter would end the program, or run a handler of the program, at one of the
- * recorder's system calls, everything is written, all return addresses are restored, and the
- * recorder makes no system call any more.
+ * recorder's system calls, everything is written, all return addresses are restored, and from then
+ * on the recorder makes no system call.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -38,7 +38,7 @@ static const int calls[] = {
 	SYS_pwritev,
 };
 
-/* The system calls of the timers of a CPU profile. The handler returns by a system call, too. */
+/* The system calls of the timers of a CPU profile. The handler also returns by a system call. */
 static const int timer_calls[] = {
 	SYS_rt_sigreturn,
 	SYS_timer_create,
@@ -55,7 +55,7 @@ static int survives(const struct sock_filter *filter, size_t count, struct secco
 	       incstack__seccomp_survives(result);
 }
 
-/* Whether writev() works. A filter that makes it fail ends recording, too, because what was
+/* Whether writev() works. A filter that makes writev() fail also ends recording, because what was
  * recorded would be lost. */
 static int allows_write(const struct sock_filter *filter, size_t count)
 {
@@ -97,7 +97,7 @@ static int allows_recording(const struct sock_filter *filter, size_t count)
 }
 
 /* Whether the program's memory can be read. If not, the kernel will report it to the program. The
- * test uses a system call that the recorder makes anyway: rt_sigprocmask reads the mask before it
+ * test uses rt_sigprocmask, which the recorder calls anyway. This call reads the mask before it
  * checks its first argument, which is invalid here. */
 static int is_readable(const void *memory, size_t bytes)
 {
@@ -159,7 +159,8 @@ static void leave_clock(void)
 	if (!is_recording())
 		return;
 	incstack__record_note(INCSTACK__NOTE_NO_TSC);
-	/* If the counter has begun, the thread may be forbidden to read the time-stamp counter already. */
+	/* If the counter has begun, the thread may be forbidden to read the time-stamp counter
+	 * already. */
 	if (__atomic_load_n(&r->counter, __ATOMIC_RELAXED) == 0)
 		__atomic_compare_exchange_n(&r->counter, &none, __rdtsc() + (UINT64_C(1) << 32), 0,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);

@@ -14,7 +14,7 @@
 
 enum { LOOKS = 1000 };
 
-/* Whether the thread is in an event, or has left one by a jump that was not noticed yet. */
+/* Whether the thread is in an event, or has left an event by a jump that was not noticed yet. */
 static int is_inside(void)
 {
 	return incstack__record_local.state != 0;
@@ -68,8 +68,9 @@ static void serve(struct incstack__record *record, void *argument)
 	}
 }
 
-/* Makes the record of a new thread, with its timer, and sets memory aside for its handler. The signal
- * is taken before any timer is started, because without a handler it would end the process. */
+/* Makes the record of a new thread, with its timer, and sets memory aside for its handler. The
+ * signal is taken before any timer is started, because without a handler it would end the
+ * process. */
 void incstack__serve_begin(void)
 {
 	struct incstack__protection before;
@@ -148,8 +149,8 @@ void incstack__serve_new(const void *block, size_t bytes, struct incstack__calle
 	incstack__serve_alloc(block, bytes, caller);
 }
 
-/* Contexts have no records: what is outside of the thread's own stack is walked fully, and nothing
- * is patched there. */
+/* Contexts have no records, because what is outside of the thread's own stack is walked fully, and
+ * nothing is patched there. */
 void incstack__serve_switch(const void *ucontext)
 {
 	(void)ucontext;

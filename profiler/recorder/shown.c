@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hides the thunks from the program: before it looks at a return address or walks its stack, the
- * return addresses that thunks have replaced are restored (walker.c).
+ * Hides the thunks from the program. Before the program looks at a return address or walks its
+ * stack, the return addresses that thunks have replaced are restored (walker.c).
  */
 #include "recorder.h"
 
@@ -9,7 +9,7 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* A child that is not recorded has no thunks: they were lifted when it was forked. */
+/* A child that is not recorded has no thunks, because they were lifted when it was forked. */
 static void walked(struct incstack__walker *walk)
 {
 	if (incstack__record_local.mine != NULL &&
@@ -45,9 +45,9 @@ const void *incstack__record_real_address(const void *address)
 	return (const void *)incstack_slot_read((const uintptr_t *)&address);
 }
 
-/* Called before a possible unwinder looks at a frame. An unwinder whose functions are not known must
- * meet no thunk (D2). If it is not certain that the caller is an unwinder, it suffices
- * to lift the barriers. */
+/* Called before a possible unwinder looks at a frame. An unwinder whose functions are not known
+ * must meet no thunk (D2). If it is not certain that the caller is an unwinder, it suffices to lift
+ * the barriers. */
 void incstack__record_lookup(uintptr_t caller, int certain)
 {
 	static uintptr_t known;

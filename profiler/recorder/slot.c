@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The counter slots of threads. A thread has its own slot while it lives. Later the slot goes to
- * another thread, which adds to its counts, because a reader sums up all slots. The first slot is
- * for counts under the recording's lock. The last one is never given out; the threads for which
- * no other is left share it.
+ * another thread, which adds to the slot's counts, because a reader sums up all slots. The first
+ * slot is for counts under the recording's lock. The last slot belongs to no single thread: the
+ * threads for which no other slot is left share it.
  *
  * The release in incstack__slot_give pairs with the acquire in take(), so that the new owner sees
- * the counts of the last one.
+ * the counts of the last owner.
  */
 #include "recorder.h"
 

@@ -13,8 +13,8 @@
 /* The mapped beginning of the file; null: there is no file. */
 struct incstack__spool_header *incstack__spool_file_header(void);
 
-/* Returns memory that was never used before, or null: the file cannot grow, or does not grow because
- * this is the handler of a tick. */
+/* Returns memory that was never used before. Null: the file cannot grow, or it does not grow
+ * because the caller is the handler of a tick. */
 void *incstack__spool_file_cut(size_t bytes);
 
 /* Enlarges the file if it has less memory left than `bytes`. */

@@ -14,11 +14,11 @@ static inline int is_alone(void)
 	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
 }
 
-/* Stamps order the events of different records. While there is only one record, a count suffices: a
- * count that starts at the clock's value never overtakes the clock. A thread that uses a second
- * record announces that before its first event (incstack__record_share), and every event that
- * depends on that event sees the announcement. This function is out of line so that the compiler
- * sees that the other stamps are consecutive. */
+/* Stamps order the events of different records. While there is only one record, a count suffices,
+ * because a count that starts at the clock's value never overtakes the clock. A thread that uses a
+ * second record announces that before its first event (incstack__record_share), and every event
+ * that depends on that event sees the announcement. This function is out of line so that the
+ * compiler sees that the other stamps are consecutive. */
 static __attribute__((noinline)) int put_alloc_by_clock(struct incstack__tracefile_log *log,
 							uintptr_t block, size_t bytes,
 							uint64_t trace)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes thunks when few are left, but not in an event that libgcc may have caused: libgcc allocates with
- * the lock that registering thunks takes, so the thread would wait for itself (D6).
+ * Makes thunks when few are left, but not in an event that libgcc may have caused. libgcc allocates
+ * while it holds the lock that registering thunks takes, so the thread would wait for itself (D6).
  */
 #include <dlfcn.h>
 

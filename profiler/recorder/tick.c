@@ -33,7 +33,7 @@ struct tick {
 	int may_serve;
 };
 
-/* Whether the open batch cannot take another event: code was unloaded since it began, or it is
+/* Whether the open batch cannot take another event, because code was unloaded since it began, it is
  * full, or the mode of the recording has changed. */
 static int must_be_served(const struct incstack__record *record)
 {
@@ -163,8 +163,8 @@ static void store(struct incstack__record *record, enum incstack__tick what, uin
 		record->live.dropped++;
 }
 
-/* Whether the objects of all callers fit into the memory that was set aside, and leave `rest` bytes of
- * it. A frame takes at least 16 bytes of the stack, and its object 32. */
+/* Whether the objects of all callers fit into the memory that was set aside, and leave `rest` bytes
+ * of it. A frame takes at least 16 bytes of the stack, and its object 32. */
 static int fits(const struct incstack__record *record, const struct incstack_top *top, size_t rest)
 {
 	const size_t room = incstack__stack_sample_room(record->stack);
@@ -173,9 +173,9 @@ static int fits(const struct incstack__record *record, const struct incstack_top
 	       record->high - top->sp <= (room - rest) / 2;
 }
 
-/* Makes room for the objects of all callers, which a sample captures at once, or which are captured when
- * they return. Without room the callers would stay unknown. It takes only memory that was set aside; if
- * that does not suffice, it asks for more and returns false. */
+/* Makes room for the objects of all callers, which a sample captures at once, or which are captured
+ * when they return. Without room the callers would stay unknown. It takes only memory that was set
+ * aside; if that does not suffice, it asks for more and returns false. */
 static bool make_room(struct incstack__record *record, const struct incstack_top *top)
 {
 	struct incstack__protection before;
@@ -192,10 +192,10 @@ static bool make_room(struct incstack__record *record, const struct incstack_top
 	return error == 0;
 }
 
-/* Walks the callers that samples have left open: on the record's own stack the core cannot see which
- * frames are gone, so a batch that is written there would leave them unknown, as a kill would. The
- * rules of a module that was loaded since the last look are not known in a handler, so callers stay
- * open then. */
+/* Walks the callers that samples have left open. On the record's own stack the core cannot see
+ * which frames are gone. So a batch that is written there would leave these callers unknown, as a
+ * kill would. The rules of a module that was loaded since the last look are not known in a handler,
+ * so callers stay open then. */
 static void complete(const struct incstack__record *record, const struct incstack_top *top,
 		     size_t rest)
 {
@@ -204,15 +204,16 @@ static void complete(const struct incstack__record *record, const struct incstac
 		incstack__stack_complete_at(record->stack, top);
 }
 
-/* An exception or a jump that has begun before the tick pops frames that the core does not know as
- * popped: their callers would stay unknown. The walk of a small stack takes little of a tick's time. */
+/* Whether the open callers are walked after each sample. An exception or a jump that has begun
+ * before the tick pops frames, and the core does not know that they are popped, so their callers
+ * would stay unknown. The walk of a small stack takes little of a tick's time. */
 static int is_shallow(const struct incstack__record *record, const struct incstack_top *top)
 {
 	return record->high - top->sp <= SHALLOW_BYTES;
 }
 
-/* Called after a sample. Writes the batch if it is time, or if the next sample needs its memory. Otherwise walks the open callers: those of a
- * large stack only now and then. */
+/* Called after a sample. Writes the batch if it is time, or if the next sample needs its memory.
+ * Otherwise walks the open callers, on a large stack only now and then. */
 static void serve_after(struct incstack__record *record, const struct incstack_top *top)
 {
 	if (should_be_served(record) ||
@@ -282,9 +283,9 @@ static void count_failed_call(const struct incstack__record *record, const void 
 		__atomic_add_fetch(&counting->slot->failed_calls, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether the tick came in the recorder: in an event, or while the last tick was handled. In the second
- * case the program has not run since then, and it would never run if a sample were taken here and each
- * sample took longer than the interval. */
+/* Whether the tick came in the recorder: in an event, or while the last tick was handled. In the
+ * second case the program has not run since then, and it would never run if a sample were taken
+ * here and each sample took longer than the interval. */
 static int came_in_recorder(void)
 {
 	const int due = incstack__record_local.tick_is_due;
@@ -295,9 +296,10 @@ static int came_in_recorder(void)
 	return due;
 }
 
-/* A thread that is cancelled during the handler ends after it. libc's handler of a cancellation does not
- * respect PTHREAD_CANCEL_DISABLE if the thread sleeps in a cancellation point, so the thread would end with
- * a lock of the recorder. And only pthread_setcanceltype() gives such a thread its result. */
+/* A thread that is cancelled during the handler ends after it. libc's handler of a cancellation
+ * does not respect PTHREAD_CANCEL_DISABLE if the thread sleeps in a cancellation point, so the
+ * thread would end with a lock of the recorder. And only pthread_setcanceltype() gives such a
+ * thread its result. */
 void incstack__tick(uint64_t ticks, const void *ucontext)
 {
 	struct incstack__record *record = incstack__record_local.mine;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The timers of a CPU profile. Each thread has one that runs on the thread's CPU clock and signals
- * only that thread. The signal is 33, with which libc changes the user IDs of all threads, because no
- * thread blocks it and no program uses it (D51, D59). Our handler stands in front of
+ * The timers of a CPU profile. Each thread has a timer that runs on the thread's CPU clock and
+ * signals only that thread. The signal is 33, with which libc changes the user IDs of all threads,
+ * because no thread blocks it and no program uses it (D51, D59). Our handler stands in front of
  * libc's and passes on what did not come from our timers. libc installs its handler at the first
  * pthread_create, after which ours goes in front again.
  *
@@ -65,7 +65,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 }
 
 /* Returns libc's function to which handlers return. libc passes it to the kernel with every handler
- * that it installs, so a signal that has no handler gets one for a moment. Called before the
+ * that it installs. So a signal that has no handler gets a handler for a moment. Called before the
  * program runs. */
 static void (*find_restorer(void))(void)
 {
@@ -171,8 +171,8 @@ void incstack__timer_stop(struct incstack__record *record)
 	record->timer = 0;
 }
 
-/* A timer of CPU time cannot tick again so soon, because the kernel checks it only once in a jiffy. libc uses
- * the same signal, so the pending one may be libc's. */
+/* A timer of CPU time cannot tick again so soon, because the kernel checks it only once in a jiffy.
+ * libc uses this signal number as well, so the pending signal may be libc's. */
 int incstack__timer_is_due(void)
 {
 	uint64_t pending = 0;
@@ -182,7 +182,7 @@ int incstack__timer_is_due(void)
 	       (pending & BIT(SIGNAL)) != 0;
 }
 
-/* A thread that is gone has no clock any more. */
+/* The clock of a thread ends with the thread. */
 uint64_t incstack__timer_cpu_ns(const struct incstack__record *record)
 {
 	const uint64_t now = record->timer > 0 ? clock_of(record) : 0;

@@ -9,11 +9,11 @@
  * recording.changes leads there).
  *
  * The dynamic linker does not announce the removal of a module. It counts what it has added and
- * removed, and dl_iterate_phdr reports the counts. `look` compares them with those of the
- * newest list, unless the linker's own counters show that nothing has changed
+ * removed, and dl_iterate_phdr reports the counts. `look` compares these counts with the counts of
+ * the newest list, unless the linker's own counters show that nothing has changed
  * (linker.c, D79). If a module was removed, `look` forgets the unwind rules of the module's
- * code and begins a new epoch. It waits for the linker's lock without holding a lock of ours,
- * because the thread that has the linker's lock may be inside a callback that allocates.
+ * code and begins a new epoch. `look` holds no lock of the recorder while it waits for the linker's
+ * lock, because the thread that has the linker's lock may be inside a callback that allocates.
  *
  * Events between the removal of a module (T1) and the next look must not contain frames of code
  * that was loaded at the same place (T2). So the unload is announced before it (T0, D78): the
@@ -28,11 +28,13 @@
  *   ends its batch, and has no old rule.
  * - An event whose stack has frames of neither may be recorded in either epoch.
  *
- * The unload of a module is not announced if libc closes it and it was linked without crtbegin or
- * opened with RTLD_DEEPBIND. It is noticed at the next look, which precedes every batch. Events
- * recorded in between may mix both modules. The batches of that time get an epoch number of their
- * own, the next odd one, whose list does not contain the removed modules. Frames of doubtful code
- * keep no callers, which counts as truncated, and the report says so.
+ * The unload of a module is not announced if libc closes the module and the module was linked
+ * without crtbegin or opened with RTLD_DEEPBIND. The next look notices such an unload; a look
+ * precedes every batch. Events between the unload and the look may have frames of both modules.
+ * The look ends the epoch. Epochs have even numbers. The batches of the ended epoch that were not
+ * written before the look are written with the next odd number. The list with this number lacks the
+ * removed modules. Frames of doubtful code lose their callers, which counts as truncated, and the
+ * report says so.
  *
  * Locks: see docs/invariants.md. `modules` is under LOCK_MODULES.
  */
@@ -45,8 +47,10 @@ enum { ANNOUNCED_MAX = 256 };
 struct span {
 	uint64_t low;
 	uint64_t high;
-	uint32_t epoch; /* in this epoch the code in the span is not known */
-	uint32_t sure;  /* non-zero: only the code in such spans is known */
+	uint32_t epoch;
+	/* 0: in this epoch, the code in the span is in doubt. 1: all code outside of the epoch's
+	 * spans is. All spans of an epoch have the same value. */
+	uint32_t sure;
 };
 
 struct spans {
@@ -59,8 +63,8 @@ static struct {
 	struct incstack__record_list known;    /* the newest list of the epoch */
 	struct incstack__record_counts newest; /* its counts; read without the lock */
 	uint64_t first;                        /* how many of its modules existed at the start */
-	struct spans blurred;
-	uint64_t announced[ANNOUNCED_MAX]; /* `low` of the modules whose destructors ran */
+	struct spans blurred;                  /* code in doubt, by epoch */
+	uint64_t announced[ANNOUNCED_MAX];     /* `low` of the modules whose destructors ran */
 	uint32_t announced_count;
 	uint32_t closing; /* threads inside dlclose */
 } modules;
@@ -122,8 +126,9 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Finds the module that contains the address. Returns whether its unload must be announced. Modules
- * that existed at the start are not announced: their destructors run when the process ends. */
+/* Finds the known module that contains the address. Returns non-zero if the announcement of its
+ * unload is news. It is no news for a module that existed at the start, whose destructors run when
+ * the process ends. Returns non-zero, with *low = 0, if no known module contains the address. */
 static int is_news(uint64_t address, uint64_t *low)
 {
 	struct incstack__record_entry entry;
@@ -153,15 +158,16 @@ static void announce(uint64_t address)
 
 struct difference {
 	struct spans gone;
-	size_t added;  /* offset in the new list of the first module that is not in the old one */
+	size_t added;  /* offset in the new list of the first module that is not in the old list */
 	int announced; /* whether all removals were announced */
-	int complete;  /* whether nothing else was removed in between */
-	uint64_t sure; /* how many of the oldest modules in both lists were never removed */
+	int complete;  /* whether `gone` has everything that was removed between the lists */
+	uint64_t sure; /* of the modules in both lists, so many of the oldest were never removed */
 };
 
-/* Compares the new list with the known one. The linker appends to its list and removes from
- * anywhere. So a module that was removed and loaded again between two looks is behind all modules
- * that stayed, in both lists. */
+/* Compares the new list with the known list. The linker appends to its list and removes from
+ * anywhere. A module that was removed and loaded again between two looks is in both lists, but it
+ * is behind all modules that stayed. The linker has counted its removal, which no list shows. So of
+ * the modules in both lists, the last `unseen` are not sure. */
 static struct difference compare(const struct incstack__record_list *fresh)
 {
 	const struct incstack__record_list *known = &modules.known;
@@ -214,7 +220,8 @@ static int is_sure(const struct difference *difference,
 }
 
 /* Writes the list that describes the batches of the ending epoch from now on. It includes what was
- * loaded since the last look and excludes what is not sure. */
+ * loaded since the last look. If `exact` is 0, it excludes what is not sure, and has the odd
+ * number. */
 static void write_last(const struct incstack__record_list *fresh,
 		       const struct difference *difference, int exact)
 {
@@ -235,9 +242,9 @@ static void write_last(const struct incstack__record_list *fresh,
 	incstack__record_list_free(&last);
 }
 
-/* Records the code that an unannounced change leaves in doubt: that of the removed modules or, if
- * other modules were loaded and removed between the looks, all code except that of the modules
- * that stayed. */
+/* Records the code that an unannounced change leaves in doubt. This is the code of the removed
+ * modules. If other modules were also removed between the looks, it is all code except the code of
+ * the modules that are sure to have stayed. */
 static void blur(const struct difference *difference)
 {
 	struct incstack__record_entry entry;
@@ -284,8 +291,8 @@ static int is_newer(struct incstack__record_counts a, struct incstack__record_co
 	return a.adds != b.adds ? a.adds > b.adds : (int64_t)(a.subs - b.subs) > 0;
 }
 
-/* Makes a list the known one. The counts are stored last, with release: a thread that loads them
- * with acquire (newest_counts) also sees the rest. */
+/* Makes a list the known list, and ends the epoch if a module was removed. The counts are stored
+ * last, with release. A thread that loads them with acquire (newest_counts) also sees the rest. */
 static void publish(struct incstack__record_list *fresh)
 {
 	if (!is_newer(fresh->counts, modules.newest))
@@ -306,7 +313,7 @@ static void publish(struct incstack__record_list *fresh)
 
 /* ---- the interface --------------------------------------------------------------------- */
 
-/* Loads the counts. One may be older than the other; then the linker's counters differ from
+/* Loads the counts. One count may be older than the other. Then the linker's counters differ from
  * them. */
 static struct incstack__record_counts newest_counts(void)
 {
@@ -364,9 +371,10 @@ void incstack__record_modules(void)
 	incstack__record_unprotect(&before);
 }
 
-/* Whether the announcement changes nothing. At the end of the process each module is announced.
- * Modules that existed at the start need no look. Any other module needs one, because the module at
- * that address may have been replaced since the last look without an announcement. */
+/* Whether the announcement changes nothing. At the end of the process each module is announced. A
+ * module that existed at the start, or that was announced before, needs no look. Any other module
+ * needs a look, because it may have replaced, without an announcement, the module that the last
+ * look found at the address. */
 static int is_known_already(uintptr_t address)
 {
 	uint64_t low;
@@ -444,8 +452,8 @@ static uint64_t cut_trace(const struct spans *blurred, const struct incstack_tra
 }
 
 /* A handler of ticks already holds the lock if the batch was of an older epoch when the handler
- * began to write it (renew.c). If the handler cannot take the lock, the epoch has changed since
- * then, and the batch is written as if the epoch had changed later. */
+ * began to write it (renew.c), and takes it once more here. If the handler cannot take the lock,
+ * the epoch has changed since then, and the batch is written as if it had changed later. */
 uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
 					 uint64_t *truncated)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A walk of the program over its own stack: while it lasts, no barrier is on the stack.
+ * A walk of the program over its own stack. While the walk lasts, no barrier is on the stack.
  */
 
 #include "recorder.h"
@@ -61,7 +61,7 @@ static void lift_context(void)
 
 /* Completes the open traces and lifts the barriers. If `argument` is a walk, no barrier is planted
  * until the walk has ended, because the walker may call functions that allocate. Of two nested
- * walks the outer one counts. */
+ * walks the outer walk counts. */
 void incstack__walker_lift(struct incstack__record *record, void *argument)
 {
 	const uint32_t mode = incstack__recording.mode;
