@@ -20,7 +20,7 @@
 
 	.text
 	.balign 16
-	/* The numbers are those of entries.c. */
+	/* entries.c has the same numbers in its table. */
 	ENTRY dlopen, 0
 	ENTRY dlmopen, 1
 	ENTRY dlsym, 2

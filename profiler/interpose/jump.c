@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Interposes the longjmp family. A jump pops frames without returning from them, so it is announced
- * before it happens. The end of a thread that exits or was cancelled is announced too, because it
- * jumps inside libc from one cleanup handler of C code to the next.
+ * before it happens. The end of a thread that exits or was cancelled is also announced, because the
+ * thread jumps inside libc from one cleanup handler of C code to the next.
  */
 #include <pthread.h>
 #include <setjmp.h>

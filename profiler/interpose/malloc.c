@@ -51,7 +51,7 @@ INCSTACK__INTERPOSED void free(void *block)
 	free_next()(block);
 }
 
-/* Two functions of C23 and one that libc has removed. libc or the allocator may lack each of
+/* Two functions of C23 and a function that libc has removed. libc or the allocator may lack each of
  * them. */
 void free_sized(void *block, size_t bytes);
 void free_aligned_sized(void *block, size_t alignment, size_t bytes);

@@ -148,7 +148,7 @@ __attribute__((constructor(101))) static void find_operators(void)
 enum { SCOPES_MAX = 64 };
 static struct scope {
 	const struct link_map *map;
-	uintptr_t bias; /* another object may have the link_map of one that was unloaded */
+	uintptr_t bias; /* another object may have the link_map of an unloaded object */
 	struct {
 		operator_fn *real;
 		int calls_malloc;
@@ -176,7 +176,7 @@ static struct scope *scope_of(const struct link_map *map)
 }
 
 /* Returns the object that contains an address. It takes no lock if libc has _dl_find_object. It
- * calls the real one, because the recorder would take the stub for an unwinder. */
+ * calls the real function, because the recorder would take the stub for an unwinder. */
 static const struct link_map *object_at(const void *address)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
@@ -223,7 +223,8 @@ static int find_in_libraries(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* Searches where the caller's would be: in the global scope, then in the caller's own libraries. */
+/* Finds the operator that the caller would use: searches the global scope, then the caller's own
+ * libraries. */
 static operator_fn *find(const struct link_map *map, const char *name)
 {
 	struct search search = {map, name, incstack__stub_next_function(name)};

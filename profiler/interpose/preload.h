@@ -17,11 +17,12 @@
 /* The frame that called an interposed function; small enough for two registers. */
 struct incstack__caller {
 	const uintptr_t *slot; /* the slot of the return address into it; may hold a thunk */
-	uintptr_t fp;          /* its frame pointer register; the word below the slot has it, too */
+	uintptr_t fp; /* its frame pointer register, which the word below the slot also has */
 };
 
-/* Keeps the frame of an interposed function until the function returns. Without it the compiler may end the
- * function by a jump to another one, which overwrites the word below the slot with a register of its own. */
+/* Keeps the frame of an interposed function until the function returns. Without it the compiler may
+ * end the function by a jump to another function, which overwrites the word below the slot with a
+ * register of its own. */
 static inline void incstack__caller_keep(const struct incstack__caller *caller)
 {
 	(void)caller;
@@ -52,7 +53,7 @@ struct incstack__recorder {
 	 * functions preserve errno. */
 	void (*on_alloc)(const void *block, size_t bytes, struct incstack__caller caller);
 	void (*on_free)(const void *block);
-	/* Does the same as on_alloc, unless the thread has recorded that block since position()
+	/* Does what on_alloc does, unless the thread has recorded that block since position()
 	 * returned `position`: an allocator may call malloc. */
 	void (*on_new)(const void *block, size_t bytes, struct incstack__caller caller,
 		       uint64_t position);
@@ -75,7 +76,7 @@ struct incstack__recorder {
 	 * through the slot. by_caller: the function only takes the registers for a walk, so the
 	 * thunks are removed until its caller returns. */
 	void (*on_walk)(uintptr_t *slot, int by_caller);
-	/* `caller` looks up code and may be an unwinder; `certain`: it is one. */
+	/* `caller` looks up code and may be an unwinder; `certain`: it is an unwinder. */
 	void (*on_lookup)(uintptr_t caller, int certain);
 	/* Returns the return address that a thunk stands for. Returns other addresses unchanged. */
 	const void *(*real_address)(const void *address);
@@ -106,8 +107,8 @@ struct incstack__range {
 	size_t bytes;
 };
 
-/* The first byte of the object that includes this, and the end of its last segment, as the linker names
- * them. */
+/* The first byte of the object that includes this, and the end of its last segment, as the linker
+ * names them. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 

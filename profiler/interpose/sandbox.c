@@ -2,7 +2,7 @@
  *
  * Interposes the calls with which a program forbids itself system calls or the time-stamp counter,
  * so that the recorder can prepare. Every other use of prctl and syscall is passed on by a jump, so
- * that the stub has no frame: a new process may return from syscall on another stack.
+ * that the stub has no frame, because a new process may return from syscall on another stack.
  */
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -11,9 +11,10 @@
 #include "elf/symbols.h"
 #include "preload.h"
 
-/* Some programs call these functions with a stack that is 8 bytes off, which libc bears. Compiled C code
- * does not bear it, so each function aligns its stack, and every function that it calls has an aligned
- * one. With -maccumulate-outgoing-args that is one instruction after the frame was made. */
+/* Some programs call these functions with a stack that is 8 bytes off, which libc bears. Compiled C
+ * code does not bear it, so each function aligns its stack, and every function that it calls has an
+ * aligned stack. With -maccumulate-outgoing-args this takes one instruction after the frame was
+ * made. */
 #define INCSTACK__ALIGNED __attribute__((force_align_arg_pointer))
 #define INCSTACK__INTERPOSED __attribute__((visibility("default"))) INCSTACK__ALIGNED
 
@@ -38,20 +39,21 @@ void incstack__stub_unloadable(const char *configuration);
 /* Called by assembly code: see entries.c. */
 uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
 
-/* search.c: the next definition in the objects after this one, which are the global scope before the
- * program runs; 0 or null: there is none. incstack__stub_symbol also gives the object that has it. */
+/* search.c: the next definition in the objects after this object, which are the global scope before
+ * the program runs; 0 or null: there is none. incstack__stub_symbol also gives the object that has
+ * it. */
 uintptr_t incstack__stub_next_function(const char *name);
 const ElfW(Sym) * incstack__stub_symbol(const char *name, const struct link_map **of);
 /* The function of the object with that file name, or 0. */
 uintptr_t incstack__stub_function_in(const char *file, const char *name);
-/* The function of the libraries that an object needs, of the libraries that these need, and so on, so
- * many steps from the object; or 0. */
+/* The function of the libraries that an object needs, of the libraries that these need, and so on,
+ * so many steps from the object; or 0. */
 uintptr_t incstack__stub_function_for(const struct link_map *map, const char *name, int depth);
 
 /* Finds the next definition of a function. Returns null if there is none. */
 void *incstack__stub_find(void **cache, const char *name);
-/* Does the same, but ends the process if there is none: the target could not have run without it
- * either. */
+/* Finds the next definition of a function. Ends the process if there is none, because the target
+ * could not have run without it either. */
 void *incstack__stub_next(void **cache, const char *name);
 
 /* All real functions are found at the start. A call before that finds its own. */

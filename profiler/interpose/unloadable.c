@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells the tool that the recorder could not be loaded into this program, for example because of a limit
- * on memory. The trace file of the image before, or of the parent, gets a note. If there is none, an empty
- * file is left in its place.
+ * Tells the tool that the recorder could not be loaded into this program, for example because of a
+ * limit on memory. The trace file of the image before, or of the parent, gets a note. If there is
+ * none, an empty file is left in its place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,9 @@ static void note_in(int fd)
 	}
 }
 
-/* Whether this process should be recorded: it is the one that the tool has started, or children are
- * followed. The number of the first recorded process comes first, if there was one. */
+/* Whether this process should be recorded, because the tool has started it or because children are
+ * followed. The configuration begins with the number of the first recorded process, if there was
+ * such a process. */
 static int is_wanted(const char *configuration)
 {
 	const long starter = strncmp(configuration, "pid=", 4) == 0 ? atol(configuration + 4) : 0;
