@@ -19,13 +19,13 @@
 /* A group of threads (read.h) has this code plus the number of the group. No module has a number
  * so large. */
 #define INCSTACK__CCT_THREADS (UINT64_C(0xffff) << 48)
-#define INCSTACK__CCT_NO_THREAD (INCSTACK__CCT_THREADS + UINT32_MAX) /* an unknown one */
+#define INCSTACK__CCT_NO_THREAD (INCSTACK__CCT_THREADS + UINT32_MAX) /* an unknown thread */
 
 struct incstack__cct_values {
 	uint64_t calls;
 	uint64_t bytes;
 	uint64_t live;      /* bytes now; after the last event: never freed */
-	uint64_t temporary; /* calls whose block was freed before the next one was allocated */
+	uint64_t temporary; /* calls whose block was freed before the next block was allocated */
 	uint64_t peak;      /* bytes live when the program's live bytes were at their peak */
 };
 
@@ -51,9 +51,9 @@ int incstack__cct_init(struct incstack__cct *cct);
 void incstack__cct_free(struct incstack__cct *cct);
 /* Finds or adds a child. Returns INCSTACK__CCT_FAILED if there is no memory. */
 uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_t code);
-/* Returns the deepest common ancestor of two nodes. A node counts as its own ancestor. *steps is how many
- * steps the search may take, and becomes what is left of them. If they do not suffice, the result is
- * INCSTACK__CCT_FAILED. */
+/* Returns the deepest common ancestor of two nodes. A node counts as its own ancestor. *steps is
+ * how many steps the search may take, and becomes what is left of them. If they do not suffice, the
+ * result is INCSTACK__CCT_FAILED. */
 uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b,
 			      uint64_t *steps);
 

@@ -50,7 +50,7 @@ enum incstack__tracefile_kind {
 struct incstack__tracefile_slot {
 	uint64_t samples_started;
 	uint64_t
-		notes; /* bits of enum incstack__tracefile_note; a reader combines all slots with or */
+		notes; /* enum incstack__tracefile_note, as bits; readers combine all slots by or */
 	uint64_t interrupting; /* events of signal handlers inside another event: not recorded */
 	uint64_t unwound;      /* traces that were compared with a walk by libunwind */
 	uint64_t failed_calls; /* system calls that returned EINTR because of a tick */
@@ -62,7 +62,7 @@ struct incstack__tracefile_slot {
 /* `end` is this plus the status from wait(2). The process that waited for the recorded process
  * writes it. It is 0 if nobody did. */
 #define INCSTACK__TRACEFILE_ENDED (1ull << 32)
-/* No thread takes so many samples: a larger count is damage. */
+/* No thread takes so many samples, so a larger count is damage. */
 #define INCSTACK__TRACEFILE_STARTED_MAX ((1ull << 48) - 1)
 
 enum incstack__tracefile_block_type {
@@ -89,12 +89,12 @@ struct incstack__tracefile_batch {
 	uint32_t traces;
 	uint32_t object_bytes;
 	uint32_t event_bytes;
-	uint32_t serial; /* of batches of the thread, from 1; a repeated one counts once; 0: none */
+	uint32_t serial; /* from 1, for each thread; a repeated batch counts once; 0: none */
 };
 
 /* The head byte of an object has flags, the kind of reference to its parent, and, in the upper
- * bits, a number of bytes: those from the lowest byte of the pc to the highest one that differs
- * from the guess. 7 stands for 8. */
+ * bits, the number of bytes from the lowest byte of the pc to the highest byte that differs from
+ * the guess. 7 stands for 8. */
 enum {
 	INCSTACK__TRACEFILE_EXACT = 1u << 0,
 	INCSTACK__TRACEFILE_SIGNAL = 1u << 1,
@@ -123,13 +123,13 @@ static inline unsigned incstack__tracefile_guess_index(uint64_t previous)
 			  (64 - INCSTACK__TRACEFILE_GUESSES_LOG));
 }
 
-/* Events are words. The first one has, from the top bit: 2 bits for the kind, 14 bits for the
- * stamp minus that of the previous event (0 before the first), 48 bits for the pointer. The
+/* Events are words. The first word has, from the top bit: 2 bits for the kind, 14 bits for the
+ * stamp minus the previous event's stamp (0 before the first), 48 bits for the pointer. The
  * second word of an allocation has 24 bits for the trace index and 40 bits for the size. */
 enum incstack__tracefile_event_kind {
 	/* An allocation in one word: kind, 4 bits for the stamp, 14 bits for the size, 44 bits for
-	 * pointer / 16. Its trace index is one more than that of the last allocation with a
-	 * trace, or 0 for the first one. */
+	 * pointer / 16. Its trace index is 1 more than the trace index of the last
+	 * allocation with a trace, or 0 if there was no such allocation. */
 	INCSTACK__TRACEFILE_SMALL = 0,
 	INCSTACK__TRACEFILE_ALLOC = 1,
 	INCSTACK__TRACEFILE_FREE = 2,
@@ -197,7 +197,7 @@ enum incstack__tick {
 	INCSTACK__TICK_UNLOADING, /* code was being unloaded */
 	INCSTACK__TICK_NO_RECORD, /* of a thread that had just begun or was about to end */
 	/* Lost: no signal came for them. */
-	INCSTACK__TICK_MERGED, /* the kernel's clock ticks less often; the next one stands for them */
+	INCSTACK__TICK_MERGED, /* the clock ticks less often; the next tick stands for them */
 	INCSTACK__TICKS,
 };
 #define INCSTACK__TICK_FAILED_FIRST INCSTACK__TICK_NO_RULE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the build-id of a module, or computes its checksum. Segments and notes may be malformed: no
- * byte outside of a segment is read, and no more than a fixed number of bytes.
+ * Finds the build-id of a module, or computes its checksum. Segments and notes may be malformed. So
+ * no byte outside of a segment is read, and no more than a fixed number of bytes.
  */
 #include "identity.h"
 
@@ -83,8 +83,8 @@ static bool add_range(const source_t *source, uint64_t address, uint64_t bytes, 
 	return true;
 }
 
-/* Adds a segment. Of a large one it takes pieces at equal distances. The header of the file is left out,
- * because it says where the file has its sections, which stripping changes. */
+/* Adds a segment. Of a large segment it takes pieces at equal distances. The header of the file is
+ * left out, because it says where the file has its sections, which stripping changes. */
 static bool add_segment(const source_t *source, const Elf64_Phdr *s, uint64_t *sum)
 {
 	const uint64_t header = s->p_offset == 0 ? sizeof(Elf64_Ehdr) : 0;

@@ -36,7 +36,7 @@ struct incstack__tracefile_threads {
 	size_t count;
 };
 
-/* Adds up the counter slots of a file. Returns where the first damaged one is, or 0. */
+/* Adds up the counter slots of a file. Returns the offset of the first damaged slot, or 0. */
 uint64_t incstack__tracefile_slots_read(const unsigned char *file,
 					struct incstack__tracefile_totals *totals);
 

@@ -35,7 +35,7 @@ enum incstack__tracefile_note {
 	INCSTACK__NOTE_NO_TIMER,          /* a thread could not have a timer */
 	INCSTACK__NOTE_ATTACHED,          /* the process ran before and after */
 	INCSTACK__NOTE_NEW_NOT_FOLLOWED,  /* operator new does not call malloc */
-	INCSTACK__NOTE_WALL,              /* time in which threads wait was sampled, too */
+	INCSTACK__NOTE_WALL,              /* time in which threads wait was also sampled */
 	INCSTACK__NOTE_OUTSIDE,           /* CPU: the process ran before and after */
 	INCSTACK__NOTE_SPECIAL_ALLOCATOR, /* functions that only its allocator has are not seen */
 	INCSTACK__NOTE_FILE_QUOTA,        /* the trace file reached a quota */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks the blocks of a trace file and merges the threads' events by stamp.
+ * Reads a trace file; see read.h. To open a file, the reader finds all of its blocks: it reads the
+ * lists of modules, adds up the tallies, and notes where the batches are. Then it merges the events
+ * of the threads. Each thread has a cursor in its batches. The cursors are a heap, at whose root is
+ * the cursor with the smallest stamp. A batch is decoded when its cursor reaches it.
  */
 #include <stdlib.h>
 
@@ -21,9 +24,9 @@ struct block_refs {
 struct cursor {
 	size_t next_batch;
 	size_t end_batch;
-	uint32_t serial;                        /* of its last batch */
-	int waits;                              /* only the stamp of the next event is known */
-	struct incstack__tracefile_event event; /* the next one; its stamp is the key in the heap */
+	uint32_t serial; /* of its last batch */
+	int waits;       /* no batch was decoded; only event.stamp is known */
+	struct incstack__tracefile_event event; /* the next; its stamp is the key in the heap */
 	struct incstack__tracefile_chunk chunk;
 };
 
@@ -72,6 +75,7 @@ static const char *check_header(const struct incstack__tracefile_header *header,
 	return NULL;
 }
 
+/* `damaged` is the offset of the first damaged slot, or 0. */
 static void read_slots(struct incstack__tracefile_reader *reader)
 {
 	const uint64_t damaged = incstack__tracefile_slots_read(reader->data, &reader->totals);
@@ -119,8 +123,9 @@ static const char *read_block(struct incstack__tracefile_reader *reader,
 	}
 }
 
-/* Finds all blocks. It ends at a damaged block, because a wrong length would lead into the middle
- * of another one. */
+/* Finds all blocks. The search ends at a damaged block, because a wrong length would lead into the
+ * middle of another block. A list with too many modules is only incomplete, so the search goes
+ * on. */
 static int scan_blocks(struct incstack__tracefile_reader *reader)
 {
 	struct incstack__tracefile_block block;
@@ -229,8 +234,9 @@ static void count_chunk(struct incstack__tracefile_totals *totals,
 	}
 }
 
-/* Whether the thread's last batch had the same number. If a process is killed after it has written
- * a batch and before it has recorded this in its spool, the spool contains the same batch. */
+/* Whether the batch has the serial number of the thread's previous batch. Then it is a copy of the
+ * previous batch. A process may be killed after it has written a batch and before its spool says
+ * so. Then the spool still has the events of the batch, and its reader makes the batch again. */
 static int is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
 {
 	struct incstack__tracefile_batch batch;
@@ -244,6 +250,8 @@ static int is_repeated(struct cursor *cursor, const unsigned char *payload, size
 	return batch.serial != 0 && batch.serial == last;
 }
 
+/* Decodes the thread's next batch into its chunk. A repeated or a damaged batch adds no events.
+ * `last` and `latest` belong to the user of the chunk, and are kept from batch to batch. */
 static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *cursor)
 {
 	const struct block_ref *ref = &reader->batches.refs[cursor->next_batch++];
@@ -276,13 +284,14 @@ static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *
 	return 0;
 }
 
-/* Reads the next event of a thread into cursor->event. Returns 1, or 0 if there is none. */
+/* Reads the next event of a thread into cursor->event. Returns 1, 0 if there is none, or
+ * INCSTACK_ENOMEM. */
 static int cursor_settle(struct incstack__tracefile_reader *reader, struct cursor *cursor)
 {
 	struct incstack__tracefile_chunk *chunk = &cursor->chunk;
 
 	for (;;) {
-		int taken = 0; /* below 0 if the file was changed after it was checked */
+		int taken = 0; /* 0: a time word; below 0: the file has changed since the check */
 
 		while (chunk->place.at < chunk->event_end && taken >= 0) {
 			taken = incstack__tracefile_event_take(chunk, &chunk->place,
@@ -361,8 +370,8 @@ static void hand_out(struct cursor *cursor, struct incstack__tracefile_event *ev
 	event->chunk = &cursor->chunk;
 }
 
-/* Advances the cursor at the root. The last call handed out its event, which was valid until
- * now. */
+/* Advances the cursor at the root of the heap, whose event was handed out and becomes invalid. If
+ * the cursor waits, this decodes the thread's first batch and finds its first event. */
 static int settle_root(struct incstack__tracefile_reader *reader)
 {
 	const int settled = cursor_settle(reader, reader->heap[0]);

@@ -44,7 +44,7 @@ struct incstack__tracefile_chunk {
 	uint8_t *flags;   /* from the head: flags, and where the parent is */
 	uint32_t *node;   /* for the user; zero at first */
 	uint32_t last;    /* for the user; zero at first, kept from batch to batch */
-	uint64_t latest;  /* the same, for a pointer */
+	uint64_t latest;  /* a pointer for the user; zero at first, kept from batch to batch */
 	uint32_t *top;    /* object index of each trace */
 	const struct incstack__tracefile_epoch *epoch; /* null: no modules known */
 	struct incstack__tracefile_place {
@@ -85,7 +85,7 @@ struct incstack__tracefile_totals {
 	uint64_t repeated;        /* batches that came twice and were skipped */
 	uint64_t threads;
 	struct incstack__tracefile_tally
-		tally; /* the sum of each thread's last one; flags are combined with or */
+		tally; /* the sum of each thread's last tally; flags are combined with or */
 	uint64_t tallies;
 };
 
@@ -99,8 +99,8 @@ struct incstack__tracefile_thread {
 
 struct incstack__tracefile_reader;
 
-/* Adds to a sum, which stays at the largest number instead of wrapping: the file may be
- * damaged. */
+/* Adds to a sum. The file may be damaged, so the sum stays at the largest number instead of
+ * wrapping. */
 static inline void incstack__tracefile_count(uint64_t *sum, uint64_t more)
 {
 	if (__builtin_add_overflow(*sum, more, sum))
@@ -139,8 +139,8 @@ incstack__tracefile_reader_problem(const struct incstack__tracefile_reader *read
 int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
 			     struct incstack__tracefile_event *event);
 
-/* Returns the code of an object's pc: module and offset. So the same pc in the same mapping
- * of a module has one code at all times. The upper bits are 0 if no module is known. */
+/* Returns the code of an object's pc, which is the module and the offset. So a pc in one mapping of
+ * a module has one code at all times. The upper bits are 0 if no module is known. */
 uint64_t incstack__tracefile_code(const struct incstack__tracefile_chunk *chunk, uint32_t object);
 /* Returns the module of a code, or null. *pc is the address in memory; *exact tells whether it is
  * an exact pc rather than a return address. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays the events of a trace file; see replay.h.
+ * Replays the events of a trace file; see replay.h. For each allocation or tick, context_of()
+ * finds the node of its trace in the calling context tree, and the node gets the weight. A hash
+ * table has the node of each live pointer, so that a deallocation is taken from the node again.
  */
 #define XXH_INLINE_ALL
 #include <math.h>
@@ -50,8 +52,8 @@ static int live_grow(struct incstack__replay *replay)
 	return 0;
 }
 
-/* Removes an entry and closes the gap, so that no search ends too early: a later entry moves
- * into the gap unless its home lies behind the gap. */
+/* Removes an entry and closes the gap, so that no search ends too early. A later entry moves into
+ * the gap unless its home lies behind the gap. */
 static void live_remove(struct incstack__replay *replay, struct incstack__replay_live *entry)
 {
 	const uint64_t mask = replay->table_size - 1;
@@ -95,6 +97,8 @@ static void release(struct incstack__replay *replay, struct incstack__replay_liv
 	live_remove(replay, entry);
 }
 
+/* Makes the pointer live. If it is live already, its deallocation was not seen, and is made up
+ * for. */
 static int acquire(struct incstack__replay *replay, uint64_t pointer, uint64_t bytes, uint32_t node)
 {
 	struct incstack__replay_live *entry;
@@ -156,8 +160,8 @@ static uint32_t start_of(struct incstack__replay *replay,
 	return special(replay, chunk->thread, INCSTACK__CCT_TRUNCATED);
 }
 
-/* Finds the nodes of the objects from `first` to `last`, which are neighbours: the part of a run
- * that has no nodes yet. */
+/* Finds the nodes of the objects from `first` to `last`, and returns the node of `first`. These
+ * objects are the part of a run that has no nodes yet. `node` is the node of their callers. */
 static uint32_t resolve_run(struct incstack__replay *replay,
 			    struct incstack__tracefile_chunk *chunk, uint32_t first, uint32_t last,
 			    uint32_t node)
@@ -169,9 +173,9 @@ static uint32_t resolve_run(struct incstack__replay *replay,
 	return node;
 }
 
-/* Finds the node of an object. Callers that belong to an earlier run have lower indices. So the
- * function goes through the objects up to `top`, run by run, and meets every parent before its
- * children. */
+/* Finds the node of an object. The callers that belong to an earlier run have lower indices. So the
+ * function begins at the first of the objects before `top` that have no nodes, goes on run by run,
+ * and meets every parent before its children. */
 static uint32_t resolve(struct incstack__replay *replay, struct incstack__tracefile_chunk *chunk,
 			uint32_t top)
 {
@@ -196,7 +200,7 @@ static uint32_t resolve(struct incstack__replay *replay, struct incstack__tracef
 	return chunk->node[top];
 }
 
-/* A number that nobody outside of this process knows. */
+/* Returns a number that nobody outside of this process knows. */
 static uint64_t secret(void)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM);
@@ -207,10 +211,13 @@ static uint64_t secret(void)
 	return number;
 }
 
-/* Usually a trace differs from the one before in a few frames. A file may have deep stacks in turn, so that
- * each comparison would visit all of their frames: then only some are compared. */
+/* Each trace adds so many steps to the budget of all comparisons. Usually a trace differs from the
+ * thread's previous trace in a few frames, and takes less. In a file with deep stacks that
+ * alternate, each comparison would visit all of their frames. There the budget runs out, and only
+ * some traces are compared. */
 enum { STEPS_PER_TRACE = 256 };
 
+/* Counts how many frames of the thread's previous trace the new trace does not share. */
 static void compare_with_last(struct incstack__replay *replay,
 			      struct incstack__tracefile_chunk *chunk, uint32_t node)
 {
@@ -337,6 +344,8 @@ static int replay_alloc(struct incstack__replay *replay,
 	return 0;
 }
 
+/* Counts an allocation that is freed before its thread makes another allocation. If only some
+ * allocations are recorded, the thread may have made others, and nothing is counted. */
 static void note_temporary(struct incstack__replay *replay,
 			   const struct incstack__tracefile_event *event, uint32_t node)
 {

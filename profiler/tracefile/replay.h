@@ -38,15 +38,14 @@ struct incstack__replay {
 	uint64_t peak_stamp;
 	uint64_t peak_number; /* how often a new peak was reached */
 	uint64_t frees;
-	uint64_t
-		temporary; /* allocations freed before their thread made another; not when sampling */
+	uint64_t temporary;     /* freed before their thread's next allocation; not when sampling */
 	uint64_t unknown_frees; /* of pointers that were not recorded: normal when sampling */
 	uint64_t implied_frees; /* a live pointer was handed out again */
 	uint64_t traces;
 	uint64_t no_trace; /* allocations whose sample was refused */
 	uint64_t depth_sum;
 	uint64_t popped_sum;   /* frames of a trace that the thread's next trace does not share */
-	uint64_t popped_count; /* traces that were compared with the one before */
+	uint64_t popped_count; /* traces that were compared with the thread's previous trace */
 	uint64_t steps;        /* that these comparisons may still take */
 	uint32_t newest_node;  /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;

@@ -5,7 +5,7 @@
 #include "internal.h"
 #include "notes.h"
 
-/* Whether a slot is consistent: another process may have written anything to the file. */
+/* Whether a slot is consistent. Another process may have written anything to the file. */
 static int is_sound(const struct incstack__tracefile_slot *slot, int first)
 {
 	return slot->reserved == 0 && slot->in_return <= slot->samples_started &&

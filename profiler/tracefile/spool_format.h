@@ -51,7 +51,7 @@ struct incstack__spool_header {
 
 struct incstack__spool_live {
 	uint64_t magic;  /* SPOOL_RECORD_MAGIC: in use */
-	uint64_t next;   /* offset of the record that was made before this one, 0: none */
+	uint64_t next;   /* offset of the record made before this record, 0: none */
 	uint64_t tree;   /* address of the tree of the traces (incstack_stack_tree) */
 	uint32_t thread; /* its number */
 	uint32_t serial; /* of its last batch */
@@ -60,7 +60,7 @@ struct incstack__spool_live {
 	uint64_t refused;                        /* samples */
 	uint64_t dropped;                        /* events */
 	struct incstack__tracefile_tally tally;  /* as it was when the events began */
-	struct incstack__tracefile_tally newest; /* the last one made; it may include the events */
+	struct incstack__tracefile_tally newest; /* the last made; it may include the events */
 	uint64_t events;      /* their address if they do not follow the record, else 0 */
 	uint64_t event_bytes; /* room for them there */
 	uint64_t walks;       /* address of the walks of their traces (walks.h), or 0 */

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns a spool into blocks; see spool_read.h. An address of the process becomes a pointer into
- * the memory that the spool was read into, if it lies in one of the segments, and null
- * otherwise. Frame objects are changed in place: each lies at a multiple of its size, so no two
- * overlap. Traces are copied.
+ * Turns a spool into blocks; see spool_read.h. Each record of the spool becomes a batch, if it has
+ * events, and a tally. An address of the process becomes a pointer into the memory that the spool
+ * was read into, if the address lies in one of the segments, and null otherwise. Frame objects are
+ * changed in place. They cannot overlap, because each lies at a multiple of its size. Traces are
+ * copied.
+ *
+ * seen[] finds out where a trace meets objects that were visited before. Each trace has its own
+ * mark, which it leaves at each object that it visits. A mark of another trace of the record tells
+ * that the outer callers were visited already. The trace's own mark tells that the chain is a ring.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +25,8 @@ enum {
 	OBJECT_BYTES = sizeof(object),
 	EVENTS_AT = INCSTACK__SPOOL_RECORD_BYTES,
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
-	/* The limit of traces for each word of room for events. It is higher than the number of
-	 * events, because some traces have no event. */
+	/* The maximum number of traces per word of room for events. It is higher than the maximum
+	 * number of events, because some traces have no event. */
 	TRACES_A_WORD = 4,
 };
 
@@ -31,8 +36,8 @@ struct spool {
 	struct incstack__spool_header header;
 	uint32_t
 		*seen; /* for each place of an object: the mark of the last trace that visited it */
-	uint32_t mark; /* of the trace that is visited now */
-	uint32_t marks_before; /* the last mark of the records before this one */
+	uint32_t mark; /* the mark of the trace that is visited now */
+	uint32_t marks_before; /* marks up to this mark are of other records, and count as 0 */
 	object *gaps;          /* objects made here, for callers that were not walked */
 	size_t gap_count;
 	size_t gap_room;
@@ -110,8 +115,9 @@ static uint32_t *seen_of(const struct spool *spool, const object *o)
 	return &spool->seen[(size_t)((const unsigned char *)o - spool->data) / OBJECT_BYTES];
 }
 
-/* Makes an object that stands between an object and its parent. Returns null if there is no
- * memory. The array of these objects must not move, so it has room for as many as there can be. */
+/* Makes an object that stands for callers that were not walked. Its parent is the next caller that
+ * is known, or null. Returns null if the array is full. The array must not move, so it has room for
+ * as many objects as there can be. */
 static object *add_gap(struct spool *spool, const object *parent)
 {
 	object *gap = spool->gap_count < spool->gap_room ? &spool->gaps[spool->gap_count++] : NULL;
@@ -121,14 +127,16 @@ static object *add_gap(struct spool *spool, const object *parent)
 	return gap;
 }
 
+/* Makes the object the last of its chain. Its callers are unknown from now on. */
 static void truncate_at(object *o)
 {
 	o->parent = NULL;
 	o->flags = (o->flags & ~(uint32_t)INCSTACK_OBJECT_BASE) | INCSTACK_OBJECT_TRUNCATED;
 }
 
-/* Changes o so that the encoder can read it. Returns its caller, or null if that was visited
- * before. A chain that leads back to itself is cut. */
+/* Visits an object for the first time, and changes it so that the encoder can read it. Returns its
+ * caller if the caller must also be visited, else null. A chain that leads back to itself is
+ * cut. */
 static object *visit(struct spool *spool, struct found *found, object *o)
 {
 	const uint32_t kept = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_EXACT |
@@ -160,8 +168,8 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	return before != 0 || o->parent == NULL ? NULL : parent;
 }
 
-/* Copies the next trace. If its top is not a valid object, the trace gets a gap as its only
- * object. */
+/* Copies the next trace. If `from` is null or its top is not a valid object, the trace gets a gap
+ * as its only object, so that the traces after it keep their indices. */
 static void add_trace(struct spool *spool, struct found *found, const trace *from)
 {
 	trace *t = &found->traces[found->tree.count];
@@ -256,8 +264,10 @@ static int put_batch(struct spool *spool, struct found *found)
 	return used < 0 ? (int)used : 0;
 }
 
-/* Writes the tally. If there are events, the newest tally cannot be used: it may include them
- * already, even if it belongs to a batch that was written. */
+/* Writes the tally. If there are no events, it begins with the newest tally. If there are events,
+ * it begins with the tally before them, because the newest tally may already include them. Then it
+ * adds what was recovered. Only the shared record has the flag EXEC. Its tally is the last, because
+ * the list begins with the newest record. */
 static int put_tally(struct spool *spool, const struct found *found)
 {
 	struct incstack__tracefile_tally tally =
@@ -304,7 +314,7 @@ static int recover_events(struct spool *spool, struct found *found)
 		return 0;
 	spool->pending = 1;
 	found->traces = calloc(count + 1, sizeof(*found->traces));
-	/* There may be one gap behind each object, and one gap for each trace. */
+	/* Each object may have a gap behind it, and each trace may have a gap instead of a top. */
 	spool->gap_room = spool->bytes / OBJECT_BYTES + count;
 	spool->gaps = calloc(spool->gap_room, sizeof(*spool->gaps));
 	spool->gap_count = 0;
@@ -320,8 +330,9 @@ static int recover_events(struct spool *spool, struct found *found)
 	return error;
 }
 
-/* Returns the log of the record at `at`; an empty one if the record makes no sense. No two records share
- * events. So a log that lets all of them exceed the spool makes no sense, either. */
+/* Returns the log of the record at `at`, or an empty log if the record makes no sense. No two
+ * records share events. So a log with which the events of all records exceed the spool makes no
+ * sense, either. */
 static struct incstack__tracefile_log find_log(struct spool *spool, uint64_t at,
 					       const struct incstack__spool_live *live)
 {
@@ -358,7 +369,8 @@ static int recover_record(struct spool *spool, uint64_t at, struct found *found)
 	return error != 0 ? error : put_tally(spool, found);
 }
 
-/* Reads all records, at most as many as there is room for, because a damaged list may be a ring. */
+/* Reads all records. Stops after as many records as the spool has room for, because a damaged list
+ * may be a ring. */
 static int recover_records(struct spool *spool)
 {
 	uint64_t at = spool->header.records;

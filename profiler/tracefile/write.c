@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes the blocks of a trace file; see write.h.
+ * Encodes the blocks of a trace file; see write.h. The functions for frame objects write runs: the
+ * objects of a trace from its top outwards, up to an object that an earlier trace has written. Each
+ * object is a head byte, the exclusive or of its pc and a guess, and a reference to its parent if
+ * the parent is before the run (docs/trace-file.md).
  */
 #include "write.h"
 
-/* OBJECT_MAX: head, pc, parent. A pc is stored as a word, even if only its lower bytes count. */
+/* HEADS: the two heads of a batch. OBJECT_MAX: head byte, pc, parent. put_pc stores eight bytes of
+ * each pc, even if the next object then overwrites some of them. GUESSES_ROOM is enough for the
+ * guesses wherever the buffer ends. */
 #define HEADS (sizeof(struct incstack__tracefile_block) + sizeof(struct incstack__tracefile_batch))
 #define GUESSES_BYTES (INCSTACK__TRACEFILE_GUESSES * sizeof(uint64_t))
-#define GUESSES_ROOM (GUESSES_BYTES + sizeof(uint64_t) - 1) /* at any address */
+#define GUESSES_ROOM (GUESSES_BYTES + sizeof(uint64_t) - 1)
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
 /* The position of an object that is not written yet; afterwards the position is its index. */
 #define NOT_WRITTEN (-1)
 
-/* Passed by value, so that stores to the block cannot change it. */
+/* Where the next object goes. Passed by value, so that stores to the block cannot change it. */
 struct cursor {
 	unsigned char *at;
 	uint64_t *guesses;
@@ -26,7 +31,8 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
 	uint64_t *guess = &to.guesses[incstack__tracefile_guess_index(to.previous)];
 	const uint64_t difference = pc ^ *guess;
-	/* The doubled difference plus one has one bit more than the difference, and is never 0. */
+	/* The doubled difference plus one has one bit more than the difference, and is never 0. So
+	 * the index of its highest bit is the number of bits of the difference. */
 	const unsigned bits = (unsigned)__builtin_clzll(2 * difference + 1) ^ 63;
 	unsigned code = (bits + 7) / 8;
 	unsigned bytes = code;
@@ -43,7 +49,8 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 	return to;
 }
 
-/* Completes the object that was written at `head`: its parent is before the run. */
+/* Completes the last object of a run, which was written at `head` and whose parent is before the
+ * run. Writes how many objects back the parent is. */
 static inline struct cursor put_back(struct cursor to, unsigned char *head,
 				     const struct incstack_frame_object *parent)
 {
@@ -78,8 +85,8 @@ static __attribute__((noinline)) unsigned unusual_head(const struct incstack_fra
 	return head;
 }
 
-/* Writes a run: the objects from `top` outwards, up to one that an earlier trace has written. The
- * top is always written, because each run is a trace. Loads come before stores, because the
+/* Writes a run: the objects from `top` outwards, up to an object that an earlier trace has written.
+ * The top is always written, because each run is a trace. Loads come before stores, because the
  * compiler must assume that the stores change what is loaded. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
@@ -118,7 +125,7 @@ static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 	memset(guesses, 0, GUESSES_BYTES);
 	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
 	     trace = trace->next) {
-		to.previous = ~top;
+		to.previous = ~top; /* the first pc of a run counts as following this value */
 		top = trace->top->function;
 		to = put_run(to, trace->top);
 		batch->traces++;
@@ -195,7 +202,7 @@ static void put_pair(struct incstack__tracefile_log *log, uint64_t stamp, uint64
 	incstack__tracefile_log_add(log, stamp, words, sizeof(words));
 }
 
-/* Whether the values fit into a form that is not wide, if the stamp does. */
+/* Whether pointer, size and trace fit into a form that is not wide. The stamp may still not fit. */
 static int is_narrow(uint64_t pointer, uint64_t size, uint64_t trace)
 {
 	return !(pointer >> INCSTACK__TRACEFILE_STAMP_SHIFT |
@@ -232,8 +239,10 @@ size_t incstack__tracefile_batch_bytes(const struct incstack_tree *tree, size_t 
 			    : events + (tree->objects + tree->count) * OBJECT_MAX + GUESSES_ROOM;
 }
 
-/* How the events are divided. The first part ends where a unit of the checksum ends. The middle
- * part consists of whole units. */
+/* How the events of a batch are divided into bytes that are copied (`first` and `rest`) and bytes
+ * that are written from the log (`middle`). `first` ends where a unit of the checksum ends, and
+ * `middle` consists of whole units, so that the checksum can be computed part by part. If there are
+ * only a few events, all of them are `rest`. */
 struct division {
 	size_t first;
 	size_t middle;
@@ -253,7 +262,9 @@ static struct division divide(size_t events)
 	return d;
 }
 
-/* Writes the contents of a batch behind its two heads. */
+/* Writes the contents of a batch behind its two heads, and sets the parts. With a middle part, the
+ * first part is both heads and the `first` events. Without it, the first part is only the head of
+ * the block. The last part is the rest of the block in the buffer. */
 static struct incstack__tracefile_batch put_batch(unsigned char *block, uint64_t *guesses,
 						  const struct incstack__tracefile_log *log,
 						  const struct incstack_tree *tree,

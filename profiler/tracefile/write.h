@@ -23,7 +23,7 @@
 /* The events of one thread since its last batch, in the order in which they happened. */
 struct incstack__tracefile_log {
 	unsigned char *data; /* the first event, aligned to 8 */
-	size_t size;         /* bytes of room for events, of which `used` are taken */
+	size_t size;         /* bytes of room for events; `used` of them are taken */
 	size_t used;
 	uint64_t stamp; /* of the newest event; 0: there is none */
 	uint64_t trace; /* of the next allocation that fits into one word */
@@ -79,7 +79,7 @@ static inline uint64_t incstack__tracefile_event_word(uint64_t kind, uint64_t si
 }
 
 /* Adds an allocation, which is stamped after it happened. `trace` is the number of traces that
- * were taken on this thread since its last batch and before this one, or
+ * were taken on this thread since its last batch and before this trace, or
  * INCSTACK__TRACEFILE_NO_TRACE. Returns 0, or INCSTACK_ENOMEM if the log is full: write a batch
  * first. */
 static inline int incstack__tracefile_put_alloc(struct incstack__tracefile_log *log, uint64_t stamp,
@@ -136,16 +136,16 @@ struct incstack__tracefile_batch_of {
 	uint32_t serial;
 };
 
-/* Makes a block from `tree` (null: no traces) and `log`, which does not change. Nothing in the
- * tree is decoded, so each position is -1. The function overwrites these fields, so afterwards the tree
+/* Makes a block from `tree` (null: no traces) and `log`, which does not change. Nothing in the tree
+ * is decoded, so each position is -1. The function overwrites these fields, so afterwards the tree
  * can only be released. Weights are not written. */
 int64_t incstack__tracefile_batch(void *buffer, size_t size, struct incstack__tracefile_batch_of of,
 				  const struct incstack__tracefile_log *log,
 				  const struct incstack_tree *tree);
 
-/* The same in parts, which follow each other in the block. Most of the events stay in the log and
- * are the middle part. The other two parts are in the buffer. The last part ends where the block
- * ends. */
+/* Makes such a block in parts, which follow each other in the block. Most of the events stay in the
+ * log and are the middle part. The other two parts are in the buffer. The last part ends where the
+ * block ends. */
 enum { INCSTACK__TRACEFILE_BATCH_PARTS = 3 };
 int64_t incstack__tracefile_batch_parts(void *buffer, size_t size,
 					struct incstack__tracefile_batch_of of,
@@ -164,8 +164,8 @@ struct incstack__tracefile_modules {
 
 int incstack__tracefile_modules_begin(struct incstack__tracefile_modules *modules, void *buffer,
 				      size_t size, uint32_t epoch);
-/* Adds a module. If its identity is unknown, that is null. Returns INCSTACK_ENOMEM if the module does
- * not fit; what was added before stays. */
+/* Adds a module. `identity` may be null if it is unknown. Returns INCSTACK_ENOMEM if the module
+ * does not fit; what was added before stays. */
 int incstack__tracefile_modules_add(struct incstack__tracefile_modules *modules, const char *path,
 				    uint64_t bias, uint64_t low, uint64_t high,
 				    const struct incstack__identity *identity);
