@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds names with libdwfl. Each module of the trace file is reported once, with the bias that it
- * had in the recorded process. It gets a session of its own, because two modules may have had the
- * same addresses at different times.
+ * Finds the name of each code of the calling context tree with libdwfl. When a name in a module is
+ * needed for the first time, the module's file is opened and given to libdwfl (a session), with the
+ * bias that the module had in the recorded process. Each module has a session of its own, because
+ * two modules may have had the same addresses at different times. Each code is looked up once, and
+ * each text is stored once.
  */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
@@ -34,7 +36,7 @@ struct session {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	const char *why; /* not null: why its names cannot be read */
-	bool is_newer;   /* than the trace file, although the build-id is that of the recording */
+	bool is_newer;   /* the file has the recorded build-id, but is newer than the trace file */
 };
 
 struct known_code {
@@ -50,13 +52,13 @@ struct tool_symbols {
 	struct known_code *codes;
 	uint32_t code_count;
 	struct incstack__table code_table;
-	char **texts; /* each distinct name */
+	char **texts; /* each different name once */
 	uint32_t text_count;
 	struct incstack__table text_table;
 	struct tool_jit_names *jit; /* null: not read yet */
 };
 
-/* The file is given when the module is reported. */
+/* libdwfl need not find the file of a module, because session_open() gives it the open file. */
 static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 		       char **file, Elf **elf)
 {
@@ -77,8 +79,8 @@ static const Dwfl_Callbacks callbacks = {
 
 static const char no_memory[] = "[out of memory]";
 
-/* Grows an array at each power of two, so that it has room for one more element. Returns null if there is no
- * memory; the array is as it was then. */
+/* Returns the array with room for one more element. The array grows when its count is 0 or a power
+ * of two. Returns null if there is no memory. The array stays as it was then. */
 static void *with_room(void *array, uint32_t count, size_t element)
 {
 	if ((count & (count - 1)) != 0)
@@ -110,6 +112,7 @@ static int add_text(struct tool_symbols *symbols, char *text, uint32_t hash)
 	return 1;
 }
 
+/* Returns the only copy of the text, or no_memory. */
 static const char *intern(struct tool_symbols *symbols, const char *text)
 {
 	const uint32_t hash = text_hash(text);
@@ -136,8 +139,8 @@ static const char *base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* Opens the file from which the names of a module can be read. Returns -1 if there is none, and in *why
- * the reason, as the end of a sentence whose subject is the file. */
+/* Opens the file from which the names of a module can be read. If there is no such file, it returns
+ * -1 and sets *why to the reason, as the end of a sentence whose subject is the file. */
 static int open_module(const struct incstack__tracefile_module_info *info, const char **why)
 {
 	const int fd = tool_files_module(info->path);
@@ -155,8 +158,9 @@ static int open_module(const struct incstack__tracefile_module_info *info, const
 	return -1;
 }
 
-/* A file with the recorded build-id may still be another build, if its makers fix the id. Anybody can set the
- * time of the last write back, but not that of the last change. */
+/* Whether a file with the recorded build-id is newer than the trace file. It may be another build,
+ * because some makers give all builds one id. The test uses the time of the last change (ctime),
+ * because anybody can set back the time of the last write. */
 static bool is_newer(int fd, const struct incstack__tracefile_module_info *info,
 		     const struct timespec *written)
 {
@@ -222,7 +226,8 @@ static FILE *open_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns
 	return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
-/* Files that were last written before `since_ns` belong to an earlier process with the same id. */
+/* Reads the names that a JIT compiler has written for the process `pid`. Files that were last
+ * written before `since_ns` belong to an earlier process with the same pid. */
 static struct tool_jit_names *read_jit(uint64_t pid, uint64_t since_ns, uint32_t owner)
 {
 	FILE *map = open_jit(TOOL_FILES_JIT_MAP, pid, since_ns, owner);
@@ -236,8 +241,8 @@ static struct tool_jit_names *read_jit(uint64_t pid, uint64_t since_ns, uint32_t
 	return names;
 }
 
-/* Names code that is in no module. The files of a process that ran before it was sampled may be older
- * than the profile. */
+/* Names code that is in no module, by the files of a JIT compiler or else by its address. If the
+ * process ran before it was sampled, these files may be older than the profile. */
 static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
 {
 	const struct incstack__tracefile_header *header =
@@ -280,7 +285,7 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 		return intern(symbols, incstack__tracefile_reader_name(
 					       symbols->reader, code - INCSTACK__CCT_THREADS));
 	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
-	/* A return address may be the first address of the next function. */
+	/* A return address may be the first address of the next function, so 1 is subtracted. */
 	pc -= exact ? 0 : 1;
 	if (info == NULL && !exact && pc == INCSTACK__TRACEFILE_GAP_PC - 1)
 		return "[callers not yet walked]";
@@ -298,6 +303,7 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	return intern(symbols, text);
 }
 
+/* Remembers the name of a code. Without memory, the code is looked up again next time. */
 static void add_code(struct tool_symbols *symbols, struct known_code code, uint32_t hash)
 {
 	struct known_code *codes = with_room(symbols->codes, symbols->code_count, sizeof(*codes));
@@ -367,8 +373,8 @@ void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, F
 			count - FILES_TOLD);
 }
 
-/* Finds the demangler of libstdc++, if that is installed. Users who profile C++ programs have it;
- * others do not need it. It stays loaded. */
+/* Finds the demangler of libstdc++, if libstdc++ is installed. Users who profile C++ programs have
+ * libstdc++; others do not need it. It stays loaded. */
 void tool_symbols_prepare(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
