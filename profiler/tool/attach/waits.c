@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The time that threads spend off a processor. The kernel reports when a thread leaves one, with a copy
- * of its stack, and when it is back. So a thread that waits costs nothing, however long it waits. Its
- * time is divided into ticks, which all have the trace of the place where it waits.
+ * The technique of incstack cpu --wall: CPU time, and the time that threads spend off a processor.
+ * The kernel reports when a thread leaves a processor, with a copy of its stack, and when it is
+ * back. So a thread that waits costs nothing, however long it waits. The time of a wait is divided
+ * into ticks, which all have the trace of the place where the thread waits. CPU time comes in ticks
+ * of the kernel.
+ *
+ * Each report on a thread ends a span of time in which the thread was on a processor or off it.
+ * change() accounts this span and sets the new state. account() writes long waits before they end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,12 +26,12 @@ enum { PAGE = 4096, PAGES = 14 };
 
 enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 
-/* What is known of a thread. */
+/* What is known of a thread, in CLOCK_MONOTONIC. */
 struct wait {
 	enum state state;
-	uint64_t begin;   /* of what is known of the thread */
-	uint64_t since;   /* the time before that was accounted */
-	uint64_t part;    /* ns that no tick stands for yet */
+	uint64_t begin;   /* when its life in the recording began, as far as is known */
+	uint64_t since;   /* everything before this time is accounted */
+	uint64_t part;    /* ns off a processor that no tick stands for yet */
 	int64_t run;      /* ns on a processor that no tick stands for yet */
 	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
 };
@@ -35,20 +40,20 @@ struct waits {
 	struct tool_attach_run *run;
 	uint64_t interval;
 	uint64_t begin; /* CLOCK_MONOTONIC */
-	uint64_t lived; /* ns, by threads that have ended */
+	uint64_t lived; /* ns that threads which have ended have lived */
 	uint64_t ticks; /* of threads that waited or ran */
 	uint64_t looked;
-	bool has_lost;  /* reports */
-	bool must_look; /* because of that */
+	bool has_lost;  /* reports were lost */
+	bool must_look; /* at threads without a state, because reports were lost */
 };
 
-/* The time up to which the waits of all threads are accounted. */
+/* A walk over all threads, which accounts their waits up to a time. */
 struct moment {
 	struct waits *waits;
 	uint64_t time;
-	uint64_t least; /* shorter times stay */
-	bool is_lost;   /* what follows is not known */
-	uint64_t lived;
+	uint64_t least; /* shorter waits are not accounted yet */
+	bool is_lost;   /* what the threads do after this time is not known */
+	uint64_t lived; /* the result: ns that the threads have lived */
 };
 
 /* The first tick comes after a part of an interval that depends on the thread's number, so that
@@ -76,6 +81,7 @@ static struct tool_attach_thread *thread_of(struct waits *waits, pid_t tid, uint
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
+/* Accounts a wait up to a time. Writes its whole intervals as ticks, with the thread's trace. */
 static void write_ticks(struct waits *waits, struct tool_attach_thread *thread, uint64_t until)
 {
 	struct wait *wait = thread->own;
@@ -89,7 +95,8 @@ static void write_ticks(struct waits *waits, struct tool_attach_thread *thread, 
 		tool_attach_file_ticks(waits->run->file, thread, until, ticks);
 }
 
-/* What the tool has read before the thread ran again may be inconsistent. */
+/* The thread has run again at this time. If look_at() was still reading its stack then, the copy
+ * may be inconsistent, and the trace is given up. */
 static void check_own_reading(struct tool_attach_thread *thread, uint64_t time)
 {
 	struct wait *wait = thread->own;
@@ -99,7 +106,7 @@ static void check_own_reading(struct tool_attach_thread *thread, uint64_t time)
 	wait->read_at = 0;
 }
 
-/* A report on the thread has come: the time before that is accounted. */
+/* A report on the thread has come, with its new state. Accounts the time before the report. */
 static void change(struct waits *waits, struct tool_attach_thread *thread, enum state state,
 		   uint64_t time)
 {
@@ -126,7 +133,8 @@ static void change_of(struct waits *waits, pid_t tid, enum state state, uint64_t
 		change(waits, thread, state, time);
 }
 
-/* The kernel's clock for ticks is not exact if a thread runs only some microseconds at a time. */
+/* Returns how many ticks a tick of the kernel stands for. The kernel's clock for ticks is not exact
+ * if a thread runs only some microseconds at a time. So the time between the reports decides. */
 static uint64_t ticks_of(struct waits *waits, struct tool_attach_thread *thread, uint64_t time)
 {
 	struct wait *wait = thread->own;
@@ -158,8 +166,8 @@ static void account_thread(void *context, struct tool_attach_thread *thread)
 	moment->lived += moment->time > wait->begin ? moment->time - wait->begin : 0;
 }
 
-/* Accounts all waits up to that time and forgets the state of the threads. Returns how long they
- * all have lived. */
+/* Accounts all waits up to the time and forgets the state of the threads. Returns how long all
+ * threads have lived, also those that have ended. */
 static uint64_t all_until(struct waits *waits, uint64_t time)
 {
 	struct moment moment = {waits, time, 0, true, 0};
@@ -194,13 +202,15 @@ static void on_executed(struct waits *waits, uint64_t time)
 	tool_attach_threads_each(&waits->run->threads, forget_thread, NULL);
 }
 
-/* What a thread did after that time, until the next report on it, is not known. */
+/* Reports after this time were lost. What a thread did between this time and the next report on it
+ * is not known. */
 static void on_lost(struct waits *waits, uint64_t time)
 {
 	all_until(waits, time);
 	waits->has_lost = waits->must_look = true;
 }
 
+/* The thread has ended. The caller removes it from the threads afterwards. */
 static void on_ended(struct waits *waits, pid_t tid, uint64_t time)
 {
 	const struct tool_attach_thread *thread =
@@ -244,7 +254,8 @@ static void on_tick(struct waits *waits, const struct tool_attach_report *report
 
 /* ---- threads on which there was no report --------------------------------------------------- */
 
-/* Reads the stack pointer and the pc of a thread that waits in the kernel; they come last. */
+/* Reads the stack pointer and the pc of a thread that waits in the kernel. They are the last words
+ * of /proc/PID/task/TID/syscall. Returns false if the thread runs. */
 static bool read_registers(pid_t tid, struct tool_attach_stack *stack)
 {
 	char text[256];
@@ -257,7 +268,8 @@ static bool read_registers(pid_t tid, struct tool_attach_stack *stack)
 	return at && sscanf(at, " %" SCNx64 " %" SCNx64, &stack->sp, &stack->pc) == 2;
 }
 
-/* Returns when the thread was made, or `least` if that was later. The kernel counts it in ticks. */
+/* Returns the time when the thread was made, but not less than `least`. The kernel tells this time
+ * in ticks of its clock. */
 static uint64_t begin_of(pid_t tid, uint64_t least)
 {
 	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -269,7 +281,8 @@ static uint64_t begin_of(pid_t tid, uint64_t least)
 	return begin > least ? begin : least;
 }
 
-/* Reads up to the end of the stack. */
+/* Copies the stack from the stack pointer on, at most PAGES pages. Returns how many bytes it
+ * copied. */
 static size_t read_stack(uint64_t sp, unsigned char *copy)
 {
 	const int memory = sp <= INT64_MAX ? tool_attach_ask_memory() : -1;
@@ -282,8 +295,10 @@ static size_t read_stack(uint64_t sp, unsigned char *copy)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* The frame pointer is not known. A rule that needs it before a callee has saved it finds no caller.
- * The kernel reports if the thread runs during that. */
+/* Finds out where a thread waits on which there was no report. The frame pointer of its top frame
+ * is not known. So a rule that needs the frame pointer finds no caller, until the walk has passed a
+ * frame that has saved it on the stack. If the thread runs while its stack is read, the kernel
+ * reports this (check_own_reading). */
 static void look_at(void *context, pid_t tid)
 {
 	static unsigned char copy[PAGES * PAGE];
@@ -302,7 +317,8 @@ static void look_at(void *context, pid_t tid)
 	wait->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
 
-/* Reports may have been lost on threads that do not run again for a long time. */
+/* If reports were lost, looks at the threads without a state. Some of them may not run again for a
+ * long time, and until then there is no report on them. */
 static void look_again(struct waits *waits, uint64_t time)
 {
 	if (!waits->must_look || time - waits->looked < SLICE_NS)
@@ -336,7 +352,8 @@ static int begin(struct tool_attach_run *run)
 	return 0;
 }
 
-/* A program that has not begun is run by the tool. */
+/* If is_ours, the program ran before the tool came, so its threads may be waiting already.
+ * Otherwise the tool runs the program, which has not begun. */
 static int open_file(struct tool_attach_run *run)
 {
 	run->file = tool_attach_file_new(run->options, run->pid, run->space);

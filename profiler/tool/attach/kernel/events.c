@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets the kernel sample the threads of another process (perf_event_open). The kernel counts the CPU
- * time of each thread, and when it has used an interval, copies its registers and the youngest part
- * of its stack into a buffer. The process is not stopped, gets no signal, and cannot notice it. The
- * events end with the tool, whatever ends it.
+ * Lets the kernel sample the threads of another process (perf_event_open). The kernel counts the
+ * CPU time of each thread. When a thread has used an interval, the kernel copies the thread's
+ * registers and the youngest part of its stack into a buffer. The process is not stopped, gets no
+ * signal, and cannot notice the sampling. The events end with the tool, whatever ends it.
  *
- * Events that threads inherit need a buffer for each processor. So each thread has an event for each
- * processor, too.
+ * New threads inherit the events of their makers. The kernel allows a buffer for inherited events
+ * only if the events are for one processor. So there is a buffer for each processor, and each
+ * thread has an event for each processor (with is_wall, two). read.c reads the buffers.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,8 @@ struct list {
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-/* Without an interval the kernel reports only what changes: mappings, and the ends of threads. */
+/* The attributes of the events that count CPU time. If the interval is 0, the kernel reports only
+ * new mappings and the ends of threads. */
 static struct perf_event_attr attributes(uint64_t interval)
 {
 	struct perf_event_attr attr = {
@@ -71,8 +73,8 @@ static struct perf_event_attr attributes(uint64_t interval)
 	return attr;
 }
 
-/* The switches of the processors from and to threads. Each is reported with its time, and that from a
- * thread is a sample, too. */
+/* The attributes of the events for switches of a processor from a thread and to a thread. The
+ * kernel reports each switch with its time. For a switch from a thread, it also makes a sample. */
 static struct perf_event_attr switch_attributes(struct perf_event_attr attr)
 {
 	attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
@@ -88,9 +90,10 @@ static int open_event(struct perf_event_attr *attr, pid_t tid, int processor)
 	return (int)syscall(SYS_perf_event_open, attr, tid, processor, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Finds out whether the system allows sampling time in the kernel, whether it can count the records
- * for which there was no room (Linux 6.0), and whether only threads can inherit events, and not
- * child processes (5.13). Returns 0, or the error number if nothing is allowed. */
+/* Finds out what the system allows, and removes the rest from the attributes: sampling of time in
+ * the kernel, the count of records for which there was no room (Linux 6.0), and events that threads
+ * inherit but child processes do not (5.13). Returns 0, or an error number if too little is
+ * allowed. */
 static int negotiate(struct tool_attach_events *events)
 {
 	struct perf_event_attr *attr = &events->attr;
@@ -115,8 +118,8 @@ static int negotiate(struct tool_attach_events *events)
 	return events->is_wall && attr->exclude_kernel ? EACCES : 0;
 }
 
-/* Makes the buffer of a processor. An unprivileged user may lock little memory. The least size stays
- * for the buffers that follow. */
+/* Makes the buffer of a processor. An unprivileged user may lock little memory, so the size is
+ * halved until the kernel accepts it. Later buffers begin with this size. */
 static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *ring)
 {
 	void *memory = MAP_FAILED;
@@ -137,6 +140,8 @@ static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *
 	return 0;
 }
 
+/* Opens an event of a thread on a processor. The first event on a processor makes its buffer, and
+ * all later events on this processor report there. */
 static int add_event(struct tool_attach_events *events, pid_t tid, size_t processor, bool is_switch)
 {
 	struct tool_attach_ring *ring = &events->rings[processor];
@@ -169,7 +174,7 @@ static int add_thread(struct tool_attach_events *events, pid_t tid)
 	for (size_t i = 0; i < events->ring_count; i++)
 		if (add_event(events, tid, i, false) != 0 ||
 		    (events->is_wall && add_event(events, tid, i, true) != 0)) {
-			if (errno == ENODEV) /* that processor is off */
+			if (errno == ENODEV) /* the processor is off */
 				continue;
 			return errno == ESRCH ? 0 : -1;
 		}
@@ -209,7 +214,8 @@ static int by_number(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* Returns the threads that have events, in order. Without memory the list is empty, and they get more. */
+/* Returns the threads that have events, in order. Without memory the list is empty, and threads
+ * that have events get more of them. */
 static struct list known_threads(const struct tool_attach_events *events)
 {
 	struct list known = {calloc(events->count + 1, sizeof(pid_t)), 0};
@@ -221,6 +227,7 @@ static struct list known_threads(const struct tool_attach_events *events)
 	return known;
 }
 
+/* Gives events to the threads that have none. */
 static int add_threads(struct tool_attach_events *events)
 {
 	const struct list list = list_threads(events->pid);
@@ -236,9 +243,10 @@ static int add_threads(struct tool_attach_events *events)
 	return failed ? -1 : 0;
 }
 
-/* A thread that was made during the first pass has inherited events if its maker had some by then.
- * As this is not known, the second pass gives events to all of these threads, and is_inherited()
- * finds the samples that come twice. */
+/* Gives events to all threads, in two passes. A thread that was made during the first pass has
+ * inherited events if its maker had events by then. Nobody knows whether it had. So the second pass
+ * gives events to all threads that the first pass did not find, and is_inherited() in read.c finds
+ * the samples that come twice. */
 static int add_all_threads(struct tool_attach_events *events)
 {
 	struct rlimit limit;
@@ -289,7 +297,8 @@ static const char *reason_of(const struct tool_attach_events *events, int error,
 	return text;
 }
 
-/* Switches come in bursts, so their buffers are four times as large. */
+/* Returns the size of each buffer. Switches come in bursts, so their buffers are four times as
+ * large. */
 static size_t ring_bytes(size_t rings, bool is_wall)
 {
 	const size_t times = is_wall ? 4 : 1;
@@ -382,9 +391,11 @@ void tool_attach_events_close(struct tool_attach_events *events)
 	free(events);
 }
 
+/* Returns a quarter of the time in which the ticks of a busy processor fill its buffer, at most 50
+ * ms. Hits and switches fill it earlier. */
 int tool_attach_events_pause(const struct tool_attach_events *events)
 {
-	enum { SWITCHES_MS = 5 }; /* they may come faster than ticks */
+	enum { SWITCHES_MS = 5 }; /* switches may come faster than ticks */
 	const uint64_t samples = events->ring_bytes / TOOL_ATTACH_RECORD_MOST;
 	const uint64_t milliseconds =
 		events->hits.is_open ? 1 : samples * events->attr.sample_period / 1000000 / 4;
