@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack convert and incstack merge. Converting holds a part of the profile at a time. When the
- * part is large it is written and cleared.
+ * part is large, it is written and cleared. For HTML and --fold-recursion, the whole profile is
+ * needed, so a large profile is pruned instead. A trace file becomes a whole profile, as does each
+ * input of merge.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -73,7 +75,7 @@ struct conversion {
 	struct incstack__profile_writer *writer;
 	uint32_t losses;
 	double left; /* bytes that the output may still take */
-	int status;  /* set once a message was printed */
+	int status;  /* not 0: an exit status, whose message was printed */
 };
 
 static int begin(struct conversion *to, const struct incstack_profile *profile)
@@ -103,6 +105,7 @@ static int add_part(struct conversion *to, const struct incstack_profile *profil
 	return error ? error : incstack__profile_writer_add(to->writer);
 }
 
+/* Called when the part that was read so far is large. */
 static int write_part(void *context, struct incstack_profile *profile)
 {
 	int error = add_part(context, profile);
@@ -151,6 +154,7 @@ static int finish(struct conversion *to, const struct incstack_profile *profile)
 	return error;
 }
 
+/* Closes the output, and returns the exit status. */
 static int end(struct conversion *to, const struct incstack_profile *profile, int status, int error)
 {
 	if (to->stream && to->status) /* a later part was too large */
@@ -203,7 +207,7 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	return status;
 }
 
-/* The other formats have all kinds. */
+/* Refuses -k for formats that store all kinds, which are all formats except folded stacks. */
 static int refuse_kind(const struct tool_options *options, int format)
 {
 	return format == INCSTACK_FORMAT_FOLDED
@@ -211,7 +215,7 @@ static int refuse_kind(const struct tool_options *options, int format)
 		       : tool_options_refuse(options, "k", "on this format, which has all kinds");
 }
 
-/* What to convert. */
+/* The input of a conversion, and the conversion. */
 struct source {
 	const char *path;
 	const struct tool_options *options;
@@ -276,8 +280,8 @@ static void destroy_all(struct incstack_profile **profiles, size_t count)
 	free(profiles);
 }
 
-/* Merges all profiles into the first one, which was merged into an empty one before. So frames
- * become one if they differ only in the file that they come from. */
+/* Merges all profiles, also the first profile, into a new profile. So frames of the first profile
+ * become one frame if a merge takes them for equal (profile.h). */
 static int sum(struct incstack_profile **profiles, size_t count, struct incstack_profile **result)
 {
 	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
@@ -292,7 +296,8 @@ static int sum(struct incstack_profile **profiles, size_t count, struct incstack
 	return error;
 }
 
-/* Returns the losses: a sum has no meta data, comments and period, which some inputs had. */
+/* Returns the losses. They include the meta data, the comments and the period of inputs, because a
+ * sum has none of these. */
 static uint32_t merged_losses(struct incstack_profile **profiles, size_t count,
 			      const struct incstack_profile *result,
 			      const struct tool_options *options, uint32_t kind)
@@ -349,7 +354,9 @@ struct merging {
 	double left; /* see struct conversion */
 };
 
-/* A trace file has each context once, and may be small. */
+/* Returns the limit of the output. The size of the inputs sets it unless an option does. A trace
+ * file stores each context once, so a small file may rightly become a large output. With such an
+ * input there is no limit unless an option sets it. */
 static double most_of(const struct merging *of)
 {
 	for (size_t i = 0; i < of->count && !(of->options->output_most > 0); i++)
