@@ -164,8 +164,10 @@ static int end(struct conversion *to, const struct incstack_profile *profile, in
 			tool_output_close(to->path, to->stream, status ? INCSTACK_EFORMAT : error);
 	else if (to->status)
 		status = to->status;
-	else if (error)
+	else if (error && !status) {
+		fprintf(stderr, "incstack: cannot convert: %s\n", incstack_error_text(error));
 		status = TOOL_FAILED;
+	}
 	if (!status && (to->format == INCSTACK_FORMAT_HTML || to->fold_recursion))
 		tell_pruned(profile);
 	if (!status)
@@ -371,8 +373,11 @@ static int merge_inputs(void *context)
 	struct incstack_profile **profiles = calloc(of->count, sizeof(struct incstack_profile *));
 	int status;
 
-	if (!profiles)
+	if (!profiles) {
+		fprintf(stderr, "incstack: cannot merge: %s\n",
+			incstack_error_text(INCSTACK_ENOMEM));
 		return TOOL_FAILED;
+	}
 	status = tool_input_read(of->inputs, of->count, of->options->input_format, of->options,
 				 profiles);
 	if (!status)

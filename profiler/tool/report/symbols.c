@@ -222,8 +222,11 @@ static const char *demangled(struct tool_symbols *symbols, const char *name)
 static FILE *open_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner)
 {
 	const int fd = tool_files_jit(which, pid, since_ns, owner);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
 
-	return fd < 0 ? NULL : fdopen(fd, "r");
+	if (fd >= 0 && !stream)
+		close(fd);
+	return stream;
 }
 
 /* Reads the names that a JIT compiler has written for the process `pid`. Files that were last

@@ -182,28 +182,30 @@ static int add_thread(struct tool_attach_events *events, pid_t tid)
 	return 0;
 }
 
-static struct list list_threads(pid_t pid)
+static int list_threads(pid_t pid, struct list *list)
 {
-	struct list list = {0};
 	const struct dirent *entry;
 	char path[64];
 	DIR *directory;
 	pid_t *more;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	*list = (struct list){0};
 	directory = opendir(path);
-	while (directory && (entry = readdir(directory))) {
+	if (!directory)
+		return errno == ENOENT ? 0 : -1; /* it has ended */
+	while ((entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		more = reallocarray(list.tids, list.count + 1, sizeof(*list.tids));
+		more = reallocarray(list->tids, list->count + 1, sizeof(*list->tids));
 		if (!more)
 			break;
-		list.tids = more;
-		list.tids[list.count++] = atoi(entry->d_name);
+		list->tids = more;
+		list->tids[list->count++] = atoi(entry->d_name);
 	}
-	if (directory)
-		closedir(directory);
-	return list;
+	closedir(directory);
+	errno = entry ? ENOMEM : 0;
+	return entry ? -1 : 0;
 }
 
 static int by_number(const void *left, const void *right)
@@ -230,9 +232,13 @@ static struct list known_threads(const struct tool_attach_events *events)
 /* Gives events to the threads that have none. */
 static int add_threads(struct tool_attach_events *events)
 {
-	const struct list list = list_threads(events->pid);
+	struct list list;
+	bool failed = list_threads(events->pid, &list) != 0;
+	const int error = errno;
 	const struct list known = known_threads(events);
-	bool failed = false;
+
+	if (failed)
+		errno = error;
 
 	for (size_t i = 0; i < list.count && !failed; i++)
 		if (known.count == 0 ||
@@ -291,7 +297,8 @@ static const char *reason_of(const struct tool_attach_events *events, int error,
 	else if (error == ESRCH)
 		snprintf(text, size, "it has ended");
 	else if (error == ENOSYS || error == EOPNOTSUPP || error == ENOENT)
-		snprintf(text, size, "the kernel has no perf_event_open, which that needs");
+		snprintf(text, size,
+			 "the kernel has no perf_event_open, and without it nothing is sampled");
 	else
 		snprintf(text, size, "%s", strerror(error));
 	return text;
