@@ -61,6 +61,7 @@ START_TEST(only_the_owner_may)
 	ck_assert_int_eq(answers.resume, INCSTACK_ETHREAD);
 	ck_assert_int_eq(answers.run, INCSTACK_ETHREAD);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, self), 0);
+	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_thread_detach(self), 0);
 	incstack_safepoint_destroy(safepoint);
 }
