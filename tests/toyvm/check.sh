@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# check.sh TEST DIRECTORY [COUNT]: one of the tests of the toy VM, with the programs
+# check.sh TEST DIRECTORY [COUNT | PROGRAM N]: one of the tests of the toy VM, with the programs
 # that were built into DIRECTORY; COUNT random programs, for those that take a number.
 set -euo pipefail
 here=$(dirname "$0")
@@ -17,21 +17,19 @@ results() {
 	grep -v '^toyvm:' <<<"$1" | sort
 }
 
-# Each program says the same, interpreted under full walks and with everything on.
-programs() {
-	local file plain all
-	for file in "$here"/programs/*.toy; do
-		plain=$("$oracle" "$file" --n 2 --interpreted --mode full)
-		all=$("$oracle" "$file" --n 2)
-		diff <(results "$plain") <(results "$all") >&2 ||
-			fail "$file: compiled code computes something else"
-		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --linked 8)") >&2 ||
-			fail "$file: frames on the heap compute something else"
-		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --page 1)") >&2 ||
-			fail "$file: polls by a page compute something else"
-		echo "${file##*/}: $(tail -n 1 <<<"$all")"
-		"$oracle" "$file" --n 1 --mode validate >/dev/null
-	done
+# A program of programs/ says the same, interpreted under full walks and with everything on.
+program() {
+	local file=$here/programs/$1.toy n=$2 plain all
+	plain=$("$oracle" "$file" --n "$n" --interpreted --mode full)
+	all=$("$oracle" "$file" --n "$n")
+	diff <(results "$plain") <(results "$all") >&2 ||
+		fail "$file: compiled code computes something else"
+	diff <(results "$plain") <(results "$("$oracle" "$file" --n "$n" --linked 8)") >&2 ||
+		fail "$file: frames on the heap compute something else"
+	diff <(results "$plain") <(results "$("$oracle" "$file" --n "$n" --page 1)") >&2 ||
+		fail "$file: polls by a page compute something else"
+	tail -n 1 <<<"$all"
+	"$oracle" "$file" --n 1 --mode validate >/dev/null
 }
 
 # TEXT POSITION: a program that must be refused there.
