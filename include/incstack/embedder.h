@@ -118,8 +118,8 @@ struct incstack_top; /* incstack.h */
  * machine stacks. Each function may be null. */
 struct incstack_embedder_code {
 	/* 1: every frame of a machine stack keeps a frame pointer, and the library follows it. Then
-	 * find_rule must be null. With neither of the two, the runtime has no machine stacks:
-	 * incstack_stack_create returns INCSTACK_EINVAL. */
+	 * find_rule must be null. If frame_pointers is 0 and find_rule is null, the runtime can have
+	 * no machine stacks, and incstack_stack_create returns INCSTACK_EINVAL. */
 	uint32_t frame_pointers;
 
 	/* Finds the rule for a look-up address: the pc of an exact frame, or pc - 1 of

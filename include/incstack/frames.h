@@ -60,10 +60,10 @@ struct incstack_frames {
 
 /* Prepares a walk from *top towards the base. With INCSTACK_TOP_INTERRUPTED, the top was
  * interrupted at any place: the caller is a signal handler, or walks over a thread that waits in
- * one. Then the functions of the table's group `code` are not called, because they may wait
- * for a lock that the interrupted code holds. The group `signals` takes
- * its place. If the table has no signals.find_rule, code.find_rule_quickly is called. Do not walk over
- * interrupted code if that function is not async-signal-safe.
+ * one. Then the walk calls the table's group `signals` instead of the group `code`, whose functions
+ * may wait for a lock that the interrupted code holds. One exception: if signals.find_rule is null,
+ * the walk calls code.find_rule_quickly. Do not walk over interrupted code if
+ * code.find_rule_quickly is not async-signal-safe.
  *
  * Before the walk reads a word outside of the known bounds, it asks the kernel whether the page is
  * readable: a system call for each page. top->slot is ignored.

@@ -17,10 +17,9 @@ import time
 from operators import mutants_of
 from reach import Reach, together
 from suite import Order, Runner, tests_of
-from tree import Tree, processors, quiet
+from tree import HOUSES, Tree, processors, quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HOUSES = ("src", "profiler")
 EQUIVALENTS = pathlib.Path(__file__).with_name("equivalents.txt")
 PATIENCE = 3, 10  # the limit of a test: this many times its usual time, and this many seconds more
 

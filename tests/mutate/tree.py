@@ -9,6 +9,8 @@ import subprocess
 OPTIONS = ("-DINCSTACK_WERROR=OFF", "-DINCSTACK_BENCH=OFF", "-DINCSTACK_EXAMPLES=OFF")
 
 
+HOUSES = ("src", "profiler")  # the folders of the product
+
 # By the first part of a test's name: programs that its command does not name.
 MORE = {"toyvm": "tests/toyvm_", "crosscheck": "tests/crosscheck/"}
 
@@ -58,7 +60,7 @@ class Tree:
         """A digest of each object of the product, without the sections that only debuggers read."""
         found = {}
         objects = self.build_folder / "CMakeFiles"
-        for path in sorted(one for house in ("src", "profiler") for one in objects.glob(f"*.dir/{house}/**/*.o")):
+        for path in sorted(one for house in HOUSES for one in objects.glob(f"*.dir/{house}/**/*.o")):
             if str(path.relative_to(self.build_folder)) not in self.targets:
                 continue  # left by another commit
             stamp = path.stat().st_mtime_ns
