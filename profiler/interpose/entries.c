@@ -68,7 +68,7 @@ static uintptr_t find(unsigned number, uintptr_t caller)
 
 	if (__builtin_expect(found != 0, 1))
 		return found;
-	if (entry->otherwise != NULL) {
+	if (entry->otherwise) {
 		found = find_for(caller, entry->name);
 		return found != 0 ? found : (uintptr_t)entry->otherwise;
 	}
@@ -87,9 +87,9 @@ uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number)
 	const int error = errno;
 	uintptr_t found;
 
-	if (recorder != NULL && entries[number].otherwise != NULL)
+	if (recorder && entries[number].otherwise)
 		recorder->on_walk(slot, entries[number].by_caller);
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_shown(slot);
 	found = find(number, *slot);
 	errno = error;

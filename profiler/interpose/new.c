@@ -85,7 +85,7 @@ static inline uintptr_t call(operator_fn *real, uintptr_t first, uintptr_t secon
 	uint64_t position;
 	uintptr_t block;
 
-	if (recorder == NULL)
+	if (!recorder)
 		return real(first, second, third, which);
 	if (which >= DELETES) {
 		if (first != 0)
@@ -116,10 +116,10 @@ static int calls_malloc(const void *function)
 	const char *name;
 	Dl_info info;
 
-	if (dladdr(function, &info) == 0 || info.dli_fname == NULL)
+	if (dladdr(function, &info) == 0 || !info.dli_fname)
 		return 0;
 	name = strrchr(info.dli_fname, '/');
-	name = name != NULL ? name + 1 : info.dli_fname;
+	name = name ? name + 1 : info.dli_fname;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strncmp(name, runtimes[i], strlen(runtimes[i])) == 0)
 			return 1;
@@ -131,9 +131,9 @@ __attribute__((constructor(101))) static void find_operators(void)
 	for (int i = 0; i < OPERATORS_COUNT; i++) {
 		void *found = (void *)incstack__stub_next_function(names[i]);
 
-		if (i == 0 && found == NULL)
+		if (i == 0 && !found)
 			return;
-		if (found == NULL)
+		if (!found)
 			continue;
 		next[i] = (operator_fn *)found;
 		__atomic_store_n(&incstack__new_targets[i],
@@ -184,10 +184,9 @@ static const struct link_map *object_at(const void *address)
 	void *find = __atomic_load_n(&cache, __ATOMIC_RELAXED);
 	struct dl_find_object object;
 
-	if (find == NULL)
+	if (!find)
 		find = incstack__stub_find(&cache, "_dl_find_object");
-	if (find != NULL &&
-	    ((__typeof__(&_dl_find_object))find)((void *)(uintptr_t)address, &object) == 0)
+	if (find && ((__typeof__(&_dl_find_object))find)((void *)(uintptr_t)address, &object) == 0)
 		return object.dlfo_link_map;
 #endif
 	return incstack__stub_object((uintptr_t)address);
@@ -238,15 +237,15 @@ static operator_fn *search(const struct link_map *map, unsigned which, int *thro
 {
 	struct scope *scope = scope_of(map);
 	operator_fn *real =
-		scope != NULL ? __atomic_load_n(&scope->found[which].real, __ATOMIC_ACQUIRE) : NULL;
+		scope ? __atomic_load_n(&scope->found[which].real, __ATOMIC_ACQUIRE) : NULL;
 
-	if (real != NULL) {
+	if (real) {
 		*through = scope->found[which].calls_malloc;
 		return real;
 	}
 	real = find(map, names[which]);
-	*through = real != NULL && calls_malloc((const void *)real);
-	if (scope != NULL && real != NULL) {
+	*through = real && calls_malloc((const void *)real);
+	if (scope && real) {
 		scope->found[which].calls_malloc = *through;
 		__atomic_store_n(&scope->found[which].real, real, __ATOMIC_RELEASE);
 	}
@@ -261,9 +260,9 @@ INCSTACK__ALIGNED static uintptr_t by_caller(uintptr_t first, uintptr_t second, 
 	int through = 0;
 	INCSTACK__CALLER(caller);
 
-	if (map != NULL)
+	if (map)
 		real = search(map, which, &through);
-	if (real == NULL)
+	if (!real)
 		return without_runtime(first, second, which);
 	if (through)
 		return real(first, second, third, which);

@@ -25,7 +25,7 @@ static int find_without_lock(uintptr_t address, const struct link_map **map)
 	const __typeof__(&_dl_find_object) find = __atomic_load_n(&find_object, __ATOMIC_ACQUIRE);
 	struct dl_find_object found;
 
-	if (find == NULL)
+	if (!find)
 		return -1;
 	*map = find((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
 	return 0;

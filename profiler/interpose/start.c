@@ -22,7 +22,7 @@ void *incstack__stub_next(void **cache, const char *name)
 {
 	void *next = incstack__stub_find(cache, name);
 
-	if (next == NULL)
+	if (!next)
 		__builtin_trap();
 	return next;
 }
@@ -35,10 +35,10 @@ static int recorder_path(char *path, size_t size)
 	size_t directory;
 	Dl_info info;
 
-	if (dladdr(&incstack__stub_recorder, &info) == 0 || info.dli_fname == NULL)
+	if (dladdr(&incstack__stub_recorder, &info) == 0 || !info.dli_fname)
 		return -1;
 	slash = strrchr(info.dli_fname, '/');
-	directory = slash != NULL ? (size_t)(slash - info.dli_fname) + 1 : 0;
+	directory = slash ? (size_t)(slash - info.dli_fname) + 1 : 0;
 	if (directory + sizeof(name) > size)
 		return -1;
 	memcpy(path, info.dli_fname, directory);
@@ -50,7 +50,7 @@ static void finish(void)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_exit();
 }
 
@@ -67,8 +67,8 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 	before = incstack__stub_view_linker();
 	/* NODELETE: the target may still return through the recorder's thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
-	if (symbol == NULL) {
+	symbol = handle ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
+	if (!symbol) {
 		incstack__stub_unloadable(configuration);
 		return NULL;
 	}
@@ -89,14 +89,14 @@ __attribute__((constructor)) static void stub_load(void)
 	const char *configuration = getenv(INCSTACK__HEAP_VARIABLE);
 	const struct incstack__recorder *recorder;
 
-	if (configuration == NULL || *configuration == '\0')
+	if (!configuration || *configuration == '\0')
 		return;
 	recorder = open_recorder(configuration);
-	if (recorder == NULL)
+	if (!recorder)
 		forget_error();
 	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
 	/* It is registered first and hence runs last. */
-	if (recorder != NULL)
+	if (recorder)
 		at_quick_exit(finish);
 }
 

@@ -67,7 +67,7 @@ void *incstack__stub_next(void **cache, const char *name);
 	{ \
 		void *next = __atomic_load_n(&name##_cache, __ATOMIC_RELAXED); \
 \
-		if (__builtin_expect(next == NULL, 0)) \
+		if (__builtin_expect(!next, 0)) \
 			next = incstack__stub_next(&name##_cache, #name); \
 		return (__typeof__(&(name)))next; \
 	}

@@ -57,9 +57,9 @@ static bool symbols_of(const struct dl_phdr_info *info, struct incstack__native_
 /* The program calls its own definitions, not those of preloaded objects. */
 static void look_at_program(const struct incstack__elf_symbols *symbols)
 {
-	if (incstack__elf_symbol(symbols, "malloc") != NULL)
+	if (incstack__elf_symbol(symbols, "malloc"))
 		incstack__record_note_for_good(INCSTACK__NOTE_OWN_MALLOC);
-	if (incstack__elf_symbol(symbols, "_Znwm") != NULL)
+	if (incstack__elf_symbol(symbols, "_Znwm"))
 		incstack__record_note_for_good(INCSTACK__NOTE_OWN_NEW);
 }
 
@@ -77,7 +77,7 @@ static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *co
 	if (is_program)
 		look_at_program(&symbols);
 	for (int i = 0; i < SPECIAL; i++)
-		if (incstack__elf_symbol(&symbols, special[i]) != NULL)
+		if (incstack__elf_symbol(&symbols, special[i]))
 			search->defined |= 1u << i;
 	return 0;
 }

@@ -14,7 +14,7 @@ static uint64_t mask_in(const char *status, const char *head)
 {
 	const char *at = strstr(status, head);
 
-	return at != NULL ? strtoull(at + strlen(head), NULL, 16) : 0;
+	return at ? strtoull(at + strlen(head), NULL, 16) : 0;
 }
 
 /* Whether the signal is blocked in the thread, as it is in the signal's handler, or is pending. The

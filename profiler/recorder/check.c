@@ -45,9 +45,9 @@ static int move(struct incstack__record *record, size_t size)
 	const size_t bytes_before = check->size * sizeof(*before);
 	uint64_t *words = incstack__spool_room(size * sizeof(*words));
 
-	if (words == NULL)
+	if (!words)
 		return INCSTACK_ENOMEM;
-	if (before != NULL)
+	if (before)
 		memcpy(words, before, used(record) * sizeof(*words));
 	check->words = words;
 	check->size = size;
@@ -86,17 +86,17 @@ int incstack__record_check_create(struct incstack__record *record)
 	struct incstack__record_check *check = incstack__record_map(sizeof(*check));
 
 	record->check = check;
-	if (check == NULL)
+	if (!check)
 		return INCSTACK_ENOMEM;
 	check->walk = incstack__record_map(WALK_BYTES);
-	return check->walk != NULL ? make_room(record, 1) : INCSTACK_ENOMEM;
+	return check->walk ? make_room(record, 1) : INCSTACK_ENOMEM;
 }
 
 void incstack__record_check_destroy(struct incstack__record *record)
 {
 	struct incstack__record_check *check = record->check;
 
-	if (check == NULL)
+	if (!check)
 		return;
 	record->live.walks = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -27,7 +27,7 @@ void incstack__clock_find(void)
 	const ElfW(Sym) *symbol = NULL;
 	uintptr_t bias;
 
-	if (header == NULL)
+	if (!header)
 		return;
 	segments = (const ElfW(Phdr) *)(at + header->e_phoff);
 	layout = incstack__elf_layout(0, segments, header->e_phnum);
@@ -36,13 +36,13 @@ void incstack__clock_find(void)
 	    incstack__elf_symbols_read(&symbols, INCSTACK__ELF_WHOLE_MEMORY, bias,
 				       (const void *)(bias + layout.dynamic)))
 		symbol = incstack__elf_symbol(&symbols, "__vdso_clock_gettime");
-	if (symbol != NULL)
+	if (symbol)
 		read_clock = (__typeof__(read_clock))(bias + symbol->st_value);
 }
 
 int incstack__clock(clockid_t clock, struct timespec *now)
 {
-	if (read_clock != NULL)
+	if (read_clock)
 		return read_clock(clock, now);
 	return (int)incstack__system_call(SYS_clock_gettime, clock, now);
 }

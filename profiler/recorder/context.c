@@ -56,7 +56,7 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 {
 	struct incstack__record *context = find(at);
 
-	if (context == NULL)
+	if (!context)
 		return NULL;
 	context->tid = incstack__kernel_gettid();
 	context->no_barriers = 0;
@@ -151,7 +151,7 @@ void incstack__record_context_leave(uintptr_t at, int by_jump)
 {
 	struct incstack__record *context = incstack__record_context(at);
 
-	if (context == NULL)
+	if (!context)
 		return;
 	context->comes_back = by_jump;
 	incstack_stack_reserve(context->stack, INCSTACK__RESERVE_BYTES);
@@ -164,7 +164,7 @@ static struct incstack__record *make(uintptr_t low, uintptr_t high)
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *context = incstack__spool_record();
 
-	if (context == NULL)
+	if (!context)
 		return NULL;
 	context->low = low;
 	context->high = high;
@@ -203,8 +203,7 @@ void incstack__record_context_enter(const void *ucontext)
 	const uintptr_t high = (base + to->uc_stack.ss_size) & ~(uintptr_t)7;
 	struct incstack__record *context = incstack__record_context(sp);
 
-	if (sp < low || sp >= high ||
-	    (context != NULL && context->low == low && context->high == high))
+	if (sp < low || sp >= high || (context && context->low == low && context->high == high))
 		return;
 	discard_overlapping(low, high);
 	keep_more_after_comeback(sp, low, (uintptr_t)to->uc_mcontext.gregs[REG_RIP]);
@@ -214,7 +213,7 @@ void incstack__record_context_enter(const void *ucontext)
 		return;
 	}
 	context = make(low, high);
-	if (context == NULL)
+	if (!context)
 		return;
 	context->tid = incstack__kernel_gettid();
 	context->used = looks;
@@ -224,14 +223,14 @@ void incstack__record_context_enter(const void *ucontext)
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
 				     int last)
 {
-	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next) {
+	for (struct incstack__record *c = incstack__recording.contexts; c; c = c->next) {
 		if (c->tid != tid || incstack_stack_set_owner(c->stack) != 0)
 			continue;
 		if (!c->no_barriers && !runs_on(c, at)) {
 			if (!last)
 				continue;
 			incstack_stack_forget(c->stack);
-		} else if (!c->no_barriers && held != NULL) {
+		} else if (!c->no_barriers && held) {
 			incstack__interrupted_settle(c, held);
 		}
 		incstack__record_flush(c);
@@ -240,7 +239,7 @@ void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incst
 
 static int lives(pid_t tid)
 {
-	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+	for (const struct incstack__record *i = incstack__recording.threads; i; i = i->next)
 		if (i->tid == tid)
 			return 1;
 	return 0;
@@ -249,7 +248,7 @@ static int lives(pid_t tid)
 /* Writes the contexts that ran last on threads that have ended. */
 void incstack__record_contexts_flush_rest(int last)
 {
-	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next)
+	for (struct incstack__record *c = incstack__recording.contexts; c; c = c->next)
 		if (!lives(c->tid))
 			incstack__record_contexts_flush(c->tid, 0, NULL, last);
 }

@@ -19,7 +19,7 @@ void incstack__record_as_event(void (*function)(struct incstack__record *, void 
 {
 	struct incstack__record *record = enter();
 
-	if (record == NULL)
+	if (!record)
 		return;
 	function(record, argument);
 	leave(record);
@@ -29,7 +29,7 @@ void incstack__record_thread(void)
 {
 	const struct incstack__record *record = enter();
 
-	if (record != NULL)
+	if (record)
 		leave(record);
 }
 
@@ -190,10 +190,10 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 		return;
 	}
 	incstack__record_mark(block);
-	if (record->check != NULL)
+	if (record->check)
 		incstack__record_check_skip(record, record->traces);
 	trace = take(record, &top, !incstack__slot_is_shared(record->slot));
-	if (record->check != NULL && trace != INCSTACK__TRACEFILE_NO_TRACE)
+	if (record->check && trace != INCSTACK__TRACEFILE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
 	log_alloc_slowly(&record->log, block, bytes, trace);
 	if (record->retrieved == 0 && trace == 0) {
@@ -224,7 +224,7 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 {
 	struct incstack__record *record = enter();
 
-	if (record == NULL) {
+	if (!record) {
 		count_interrupting();
 		return;
 	}
@@ -295,7 +295,7 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 	if (!incstack__record_is_marked(block) && !incstack__record_is_unloading())
 		return;
 	record = enter();
-	if (record == NULL) {
+	if (!record) {
 		count_interrupting();
 		return;
 	}
@@ -335,7 +335,7 @@ static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	context = incstack__record_context(sp);
-	if (context != NULL)
+	if (context)
 		incstack_stack_unwinding_to(context->stack, sp);
 	if (context != incstack__record_context(HERE))
 		incstack__record_context_leave(HERE, 1);
@@ -354,11 +354,11 @@ void incstack__record_jump(uintptr_t sp)
 		return;
 	end_left_event(sp);
 	record = enter();
-	if (record == NULL)
+	if (!record)
 		return;
 	if (sp >= record->low && sp < record->high)
 		incstack_stack_unwinding_to(record->stack, sp);
-	if (__atomic_load_n(&incstack__recording.contexts, __ATOMIC_ACQUIRE) != NULL)
+	if (__atomic_load_n(&incstack__recording.contexts, __ATOMIC_ACQUIRE))
 		jump_to_context(sp);
 	leave(record);
 }
@@ -369,7 +369,7 @@ void incstack__record_thread_end(void)
 {
 	struct incstack__record *record = enter();
 
-	if (record == NULL)
+	if (!record)
 		return;
 	if (record != incstack__recording.shared_record &&
 	    incstack__recording.mode != INCSTACK_MODE_FULL)
@@ -385,7 +385,7 @@ void incstack__record_switch(const void *ucontext)
 	struct incstack__record *record = enter();
 	struct incstack__protection before;
 
-	if (record == NULL)
+	if (!record)
 		return;
 	if (record != incstack__recording.shared_record && is_on(record, HERE))
 		incstack__record_complete(record);
@@ -409,7 +409,7 @@ void incstack__record_unload(enum incstack__unload what, const void *address)
 	begin(HERE);
 	incstack__record_modules_unload(what, address);
 	record = what == INCSTACK__UNLOAD_BEGINS ? incstack__record_self() : NULL;
-	if (record != NULL)
+	if (record)
 		incstack__record_flush(record);
 	end();
 }

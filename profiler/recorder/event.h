@@ -21,7 +21,7 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 
 	if (entered == 0 || entered == INCSTACK__INSIDE)
 		return 0;
-	if (record == NULL) { /* it was the thread's first event, and nothing is open */
+	if (!record) { /* it was the thread's first event, and nothing is open */
 		if (entered < sp)
 			incstack__record_local.state = 0;
 		return entered < sp;
@@ -31,7 +31,7 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 	incstack_stack_unwinding_to(record->stack, sp);
 	incstack_stack_stats(record->stack, &stats);
 	while (record->traces < stats.samples - record->retrieved) {
-		if (record->check != NULL)
+		if (record->check)
 			incstack__record_check_skip(record, record->traces);
 		record->traces++;
 	}
@@ -43,7 +43,7 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
  * relaxed: see struct incstack__recording. */
 static inline int is_quick(const struct incstack__record *record)
 {
-	return record != NULL && record->log.used < record->quick &&
+	return record && record->log.used < record->quick &&
 	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
 }
 
@@ -73,7 +73,7 @@ static void count_interrupting(void)
 {
 	const uintptr_t state = incstack__record_local.state;
 
-	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine != NULL &&
+	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine &&
 	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		count_missing(incstack__record_local.mine);
 }
@@ -83,7 +83,7 @@ static struct incstack__record *find_locked(uintptr_t at)
 {
 	struct incstack__record *record = at != 0 ? incstack__record_context(at) : NULL;
 
-	if (record != NULL)
+	if (record)
 		return record;
 	incstack__record_share();
 	return incstack__recording.shared_record;
@@ -113,7 +113,7 @@ static struct incstack__record *enter_shared(void)
 	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
 	if (incstack__record_begin_unlisted()) {
 		record = lock_record(0);
-		if (record->stack != NULL && incstack_stack_set_owner(record->stack) == 0)
+		if (record->stack && incstack_stack_set_owner(record->stack) == 0)
 			return record;
 		incstack__lock_give(INCSTACK__LOCK_RECORDING);
 		incstack__record_end_unlisted();
@@ -142,7 +142,7 @@ static inline struct incstack__record *enter(void)
 	if (incstack__record_is_unloading())
 		incstack__record_modules();
 	record = incstack__record_self();
-	return record != NULL ? record : enter_shared();
+	return record ? record : enter_shared();
 }
 
 static inline void leave(const struct incstack__record *record)

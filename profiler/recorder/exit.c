@@ -71,10 +71,9 @@ static void hold(int number, siginfo_t *info, void *context)
 		of_libc.handler(number, info, context);
 		return;
 	}
-	if (record != NULL)
+	if (record)
 		incstack__restart(&record->held_call, context);
-	if (incstack__record_local.state != 0 || record == NULL ||
-	    incstack__stack_is_busy(record->stack))
+	if (incstack__record_local.state != 0 || !record || incstack__stack_is_busy(record->stack))
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
 	record->held_top = incstack_native_top(context);
@@ -169,7 +168,7 @@ static void write_gone(struct incstack__record *record, int last)
  * the recorder, or be gone. */
 static void ask_all(int last)
 {
-	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next) {
 		if (!is_left(i))
 			continue;
 		change(i, FREE, WANTED);
@@ -184,7 +183,7 @@ static int write_all_held(int last)
 {
 	int left = 0;
 
-	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next) {
 		if (!is_left(i))
 			continue;
 		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != HELD) {
@@ -203,7 +202,7 @@ static int write_all_held(int last)
  * Returns how many are left. */
 static int take_back(int last)
 {
-	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next)
 		if (is_left(i))
 			change(i, WANTED, FREE);
 	return write_all_held(last);
@@ -216,7 +215,7 @@ static void wait_for_handlers(void)
 {
 	enum { STEPS_OF_ANSWERED = 20000, STEPS_OF_OTHERS = 1000 }; /* a second, 50 ms */
 
-	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+	for (const struct incstack__record *i = incstack__recording.threads; i; i = i->next)
 		if (i != incstack__record_local.mine)
 			incstack__record_await_thread(i->tid, LIBC_SIGNAL,
 						      i->written == times ? STEPS_OF_ANSWERED
@@ -230,9 +229,9 @@ static void wait_for_released(void)
 	for (int step = 0; step < WAIT_STEPS; step++, nap()) {
 		const struct incstack__record *i = incstack__recording.threads;
 
-		while (i != NULL && __atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != RELEASED)
+		while (i && __atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != RELEASED)
 			i = i->next;
-		if (i == NULL)
+		if (!i)
 			break;
 	}
 	if (incstack__recording.stopping)
@@ -284,7 +283,7 @@ void incstack__record_flush_all(uint32_t flags)
 	/* Modules are checked before any thread is held, because a held thread may have the dynamic
 	 * linker's lock. */
 	incstack__record_modules();
-	if (self != NULL)
+	if (self)
 		incstack__record_flush(self);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	times++;
@@ -324,9 +323,9 @@ void incstack__record_exec(void)
 
 static int are_written(const struct incstack__record *list)
 {
-	while (list != NULL && list->log.used == 0)
+	while (list && list->log.used == 0)
 		list = list->next;
-	return list == NULL;
+	return !list;
 }
 
 /* Whether every record is written. If a thread could not be held, the reader finds in the spool

@@ -72,9 +72,9 @@ void incstack__record_note_unwritable(void)
 		return;
 	snprintf(directory, sizeof(directory), "%s", incstack__recording.file);
 	last = strrchr(directory, '/');
-	if (last != NULL)
+	if (last)
 		last[last == directory] = '\0';
-	if (incstack__kernel_access(last != NULL ? directory : ".", W_OK | X_OK) != 0)
+	if (incstack__kernel_access(last ? directory : ".", W_OK | X_OK) != 0)
 		incstack__record_note(incstack__record_unrecorded(errno));
 }
 

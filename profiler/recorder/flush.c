@@ -24,7 +24,7 @@ static int grow_block(struct incstack__record *record, size_t bytes)
 	if (incstack__record_local.handling)
 		return -1;
 	memory = incstack__record_remap(record->block, record->block_bytes, bytes);
-	if (memory == NULL)
+	if (!memory)
 		return -1;
 	record->block = memory;
 	record->block_bytes = bytes;
@@ -39,8 +39,8 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	if (incstack_stack_stats(record->stack, &stats) != 0)
 		return -1;
 	*tally = (struct incstack__tracefile_tally){
-		.mode = record->no_barriers || record->walker != NULL ? incstack__recording.mode
-								      : stats.mode,
+		.mode = record->no_barriers || record->walker ? incstack__recording.mode
+							      : stats.mode,
 		.samples = stats.samples,
 		.lost = record->live.refused + stats.lost_retrieve,
 		.truncated = stats.truncated + record->blurred,
@@ -52,7 +52,7 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	};
 	incstack__record_name(record, tally->name);
 	memcpy(tally->ticks, record->live.ticks, sizeof(tally->ticks));
-	if (record->check != NULL) {
+	if (record->check) {
 		tally->crosschecked = record->check->compared;
 		tally->mismatches = record->check->mismatches;
 	}
@@ -158,7 +158,7 @@ static void begin_anew(struct incstack__record *record)
 	incstack__tracefile_log_clear(&record->log);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	record->live.tally = record->live.newest;
-	if (record->check != NULL)
+	if (record->check)
 		incstack__record_check_clear(record);
 	fit_log(record);
 	record->live.serial++;
@@ -174,14 +174,14 @@ static int take_tree(struct incstack__record *record)
 	struct incstack_tree *tree = NULL;
 	int error;
 
-	if (record->tree != NULL)
+	if (record->tree)
 		return 0;
 	error = incstack_stack_retrieve(record->stack, &tree);
 	if (error != 0)
 		return error;
 	follow_mode_of_core(record);
 	record->tree_epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
-	if (record->check != NULL)
+	if (record->check)
 		incstack__record_check_tree(record, tree);
 	record->retrieved += record->traces;
 	record->traces = 0;

@@ -41,14 +41,14 @@ void *incstack__record_allocate(void *context, size_t bytes)
 	(void)context;
 	if (!incstack__record_local.handling)
 		piece = incstack__record_map(sizeof(*piece) + bytes);
-	if (piece == NULL)
+	if (!piece)
 		return NULL;
 	piece->bytes = sizeof(*piece) + bytes;
 	incstack__kernel_madvise(piece, piece->bytes, MADV_WIPEONFORK);
 	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	piece->next = pieces;
 	piece->link = &pieces;
-	if (pieces != NULL)
+	if (pieces)
 		pieces->link = &piece->next;
 	pieces = piece;
 	incstack__lock_give(INCSTACK__LOCK_PIECES);
@@ -63,7 +63,7 @@ void incstack__record_release(void *context, void *memory, size_t bytes)
 	(void)bytes;
 	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	*piece->link = piece->next;
-	if (piece->next != NULL)
+	if (piece->next)
 		piece->next->link = piece->link;
 	incstack__lock_give(INCSTACK__LOCK_PIECES);
 	incstack__record_unmap(piece, piece->bytes);
@@ -73,7 +73,7 @@ static void advise_all(int advice)
 {
 	incstack__kernel_madvise(&incstack__recording, sizeof(incstack__recording), advice);
 	incstack__lock_take(INCSTACK__LOCK_PIECES);
-	for (const struct piece *i = pieces; i != NULL; i = i->next)
+	for (const struct piece *i = pieces; i; i = i->next)
 		incstack__kernel_madvise((void *)(uintptr_t)i, i->bytes, advice);
 	incstack__lock_give(INCSTACK__LOCK_PIECES);
 }
@@ -82,8 +82,8 @@ static int is_interrupted(void)
 {
 	const struct incstack__record *mine = incstack__record_local.mine;
 
-	return mine != NULL && ((state_before != 0 && state_before != INCSTACK__INSIDE) ||
-				incstack__stack_is_busy(mine->stack));
+	return mine && ((state_before != 0 && state_before != INCSTACK__INSIDE) ||
+			incstack__stack_is_busy(mine->stack));
 }
 
 static void before_fork(void)
@@ -116,9 +116,9 @@ static void lift_thunks(uintptr_t at)
 {
 	const struct incstack__record *record = incstack__record_local.mine;
 
-	if (record != NULL)
+	if (record)
 		incstack__stack_forked(record->stack);
-	for (record = forked_from.contexts; record != NULL; record = record->next)
+	for (record = forked_from.contexts; record; record = record->next)
 		if (at >= record->low && at < record->high)
 			incstack__stack_forked(record->stack);
 }
@@ -160,7 +160,7 @@ static void wipe_all(void)
 {
 	struct piece *next;
 
-	for (struct piece *i = pieces; i != NULL; i = next) {
+	for (struct piece *i = pieces; i; i = next) {
 		next = i->next;
 		incstack__kernel_madvise(i, i->bytes, MADV_DONTNEED);
 	}
@@ -177,7 +177,7 @@ int incstack__record_begin_late(void)
 {
 	struct incstack__protection before;
 
-	if (__atomic_load_n(&unfinished, __ATOMIC_RELAXED) == NULL)
+	if (!__atomic_load_n(&unfinished, __ATOMIC_RELAXED))
 		return 0;
 	if (!is_finished()) {
 		__atomic_add_fetch(&events_missed, 1, __ATOMIC_RELAXED);
@@ -188,7 +188,7 @@ int incstack__record_begin_late(void)
 	wipe_all();
 	begin_anew();
 	incstack__record_modules_forked();
-	if (incstack__recording.slots != NULL)
+	if (incstack__recording.slots)
 		incstack__recording.slots[0].interrupting = events_missed;
 	before.state = 0;
 	incstack__record_unprotect(&before);

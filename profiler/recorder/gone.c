@@ -49,7 +49,7 @@ static uint32_t give_up_all(pid_t tid)
 	struct incstack__record **at = &incstack__recording.threads;
 	uint32_t left = 0;
 
-	while (*at != NULL) {
+	while (*at) {
 		struct incstack__record *record = *at;
 
 		if (record->tid != tid && !incstack__record_is_gone(record)) {

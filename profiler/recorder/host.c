@@ -92,7 +92,7 @@ static const struct runtime *watch(const struct incstack__elf_symbols *symbols)
 			runtimes[i].function ? incstack__elf_symbol(symbols, runtimes[i].function)
 					     : NULL;
 
-		if (symbol == NULL)
+		if (!symbol)
 			continue;
 		__atomic_store_n(&watched[i].low, symbols->bias + symbol->st_value,
 				 __ATOMIC_RELAXED);
@@ -116,10 +116,10 @@ static const struct runtime *runtime_by_function(uintptr_t address)
 static const struct runtime *runtime_by_file(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
+	const char *name = slash ? slash + 1 : path;
 
 	for (int i = 0; i < RUNTIMES; i++)
-		if (runtimes[i].file != NULL &&
+		if (runtimes[i].file &&
 		    strncmp(name, runtimes[i].file, strlen(runtimes[i].file)) == 0)
 			return &runtimes[i];
 	return NULL;
@@ -135,9 +135,8 @@ static const struct runtime *runtime_by_symbol(const struct object *object)
 					object->dynamic))
 		return NULL;
 	found = watch(&symbols);
-	for (int i = 0; i < RUNTIMES && found == NULL; i++)
-		if (runtimes[i].symbol != NULL &&
-		    incstack__elf_symbol(&symbols, runtimes[i].symbol) != NULL)
+	for (int i = 0; i < RUNTIMES && !found; i++)
+		if (runtimes[i].symbol && incstack__elf_symbol(&symbols, runtimes[i].symbol))
 			found = &runtimes[i];
 	return found;
 }
@@ -155,7 +154,7 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
 static const struct runtime *runtime_of_section(const char *name)
 {
 	for (int i = 0; i < RUNTIMES; i++)
-		if (runtimes[i].section != NULL && strcmp(runtimes[i].section, name) == 0)
+		if (runtimes[i].section && strcmp(runtimes[i].section, name) == 0)
 			return &runtimes[i];
 	return NULL;
 }
@@ -186,13 +185,13 @@ static const struct runtime *runtime_in_file(int fd)
 
 	if (!incstack__elf_file_open(&file) || !read_names(&file, names))
 		return NULL;
-	for (unsigned i = 0; i < file.header.e_shnum && found == NULL; i += HEADERS) {
+	for (unsigned i = 0; i < file.header.e_shnum && !found; i += HEADERS) {
 		const unsigned left = file.header.e_shnum - i;
 		const unsigned count = left < HEADERS ? left : HEADERS;
 
 		if (!incstack__elf_file_sections(&file, i, count, headers))
 			return NULL;
-		for (unsigned k = 0; k < count && found == NULL; k++)
+		for (unsigned k = 0; k < count && !found; k++)
 			if (headers[k].sh_name < NAMES_BYTES)
 				found = runtime_of_section(names + headers[k].sh_name);
 	}
@@ -205,7 +204,7 @@ static const struct runtime *runtime_by_section(const struct object *object)
 	const struct runtime *found;
 	int fd = -1;
 
-	if (strchr(path, '/') != NULL) /* the vDSO has no file */
+	if (strchr(path, '/')) /* the vDSO has no file */
 		fd = incstack__kernel_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return NULL;
@@ -224,7 +223,7 @@ void incstack__record_fall_back(enum incstack__tracefile_note note)
 	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
 	    INCSTACK_MODE_PATCH)
 		return;
-	if (r->runtime == NULL) /* it will be created in that mode */
+	if (!r->runtime) /* it will be created in that mode */
 		return;
 	/* release, here and below: see struct incstack__recording. */
 	__atomic_store_n(&r->mode_changed, 1, __ATOMIC_RELEASE);
@@ -288,7 +287,7 @@ static int is_in(object_table table, const ElfW(Dyn) * object)
 	const size_t first = first_place(object);
 	const ElfW(Dyn) *there = object;
 
-	for (size_t i = 0; i <= mask && there != NULL; i++) {
+	for (size_t i = 0; i <= mask && there; i++) {
 		there = __atomic_load_n(&table[(first + i) & mask], __ATOMIC_RELAXED);
 		if (there == object)
 			return 1;
@@ -309,12 +308,12 @@ static const struct runtime *runtime_by_names(const struct object *object)
 {
 	const struct runtime *found;
 
-	if (object->dynamic == NULL || is_in(met, object->dynamic))
+	if (!object->dynamic || is_in(met, object->dynamic))
 		return NULL;
 	found = runtime_by_file(object->path);
-	if (found == NULL)
+	if (!found)
 		found = runtime_by_symbol(object);
-	if (found == NULL)
+	if (!found)
 		add(met, object->dynamic);
 	return found;
 }
@@ -326,10 +325,10 @@ static const struct runtime *runtime_of(const struct object *object)
 {
 	const struct runtime *found = runtime_by_names(object);
 
-	if (found != NULL || object->dynamic == NULL || is_in(searched, object->dynamic))
+	if (found || !object->dynamic || is_in(searched, object->dynamic))
 		return found;
 	found = runtime_by_section(object);
-	if (found == NULL)
+	if (!found)
 		add(searched, object->dynamic);
 	return found;
 }
@@ -354,12 +353,12 @@ int incstack__record_host_look(void)
 
 	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
 		return 0;
-	if (incstack__recording.runtime == NULL && incstack__shadow_stack_on()) {
+	if (!incstack__recording.runtime && incstack__shadow_stack_on()) {
 		incstack__record_fall_back(INCSTACK__NOTE_SHADOW_STACK);
 		return 1;
 	}
 	dl_iterate_phdr(look_at, &found);
-	if (found != NULL)
+	if (found)
 		incstack__record_fall_back(found->note);
 	return found != NULL;
 }
@@ -383,7 +382,7 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 
 	incstack__record_protect(&before);
 	found = runtime_of(&object);
-	if (found != NULL)
+	if (found)
 		forbid_barriers(found);
 	incstack__record_unprotect(&before);
 	return found != NULL;
@@ -397,7 +396,7 @@ int incstack__record_host_forbids_barriers(uintptr_t address)
 	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
 		return 0;
 	runtime = runtime_by_function(address);
-	if (runtime != NULL)
+	if (runtime)
 		return forbid_barriers(runtime);
 	if (_dl_find_object((void *)address, &object) != 0 ||
 	    __atomic_load_n(&newest, __ATOMIC_RELAXED) == object.dlfo_link_map->l_ld ||

@@ -35,7 +35,7 @@ static uint64_t seed(void)
 
 	if (r->seed != 0)
 		return r->seed;
-	if (random != NULL)
+	if (random)
 		memcpy(&number, random, sizeof(number));
 	return ((uint64_t)r->pid << 40) ^ number;
 }

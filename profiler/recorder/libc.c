@@ -19,7 +19,7 @@ static void find(void *libc, const char *name, void *function)
 {
 	void *const found = dlsym(libc, name);
 
-	if (found != NULL)
+	if (found)
 		memcpy(function, &found, sizeof(found));
 }
 
@@ -27,7 +27,7 @@ void incstack__libc_find(void)
 {
 	void *libc = dlopen(LIBC_SO, RTLD_NOW | RTLD_NOLOAD);
 
-	if (libc == NULL)
+	if (!libc)
 		return;
 	find(libc, "pthread_setcancelstate", &incstack__libc.setcancelstate);
 	find(libc, "pthread_setcanceltype", &incstack__libc.setcanceltype);

@@ -60,15 +60,14 @@ FUNCTIONS(DEFINE)
 int incstack__record_libunwind(void)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	const unw_addr_space_t *local =
-		handle != NULL ? dlsym(handle, TEXT(unw_local_addr_space)) : NULL;
+	const unw_addr_space_t *local = handle ? dlsym(handle, TEXT(unw_local_addr_space)) : NULL;
 
-	if (local == NULL)
+	if (!local)
 		return -1;
 	unw_local_addr_space = *local;
 	for (int i = 0; i < COUNT; i++) {
 		found[i] = dlsym(handle, names[i]);
-		if (found[i] == NULL)
+		if (!found[i])
 			return -1;
 	}
 	return 0;

@@ -25,7 +25,7 @@ void *incstack__record_remap(void *memory, size_t bytes, size_t more)
 
 void incstack__record_unmap(void *memory, size_t bytes)
 {
-	if (memory != NULL)
+	if (memory)
 		incstack__kernel_munmap(memory, bytes);
 }
 
@@ -33,7 +33,7 @@ void incstack__record_make_private(void *memory, size_t bytes)
 {
 	void *copy = incstack__record_map(bytes);
 
-	if (copy == NULL)
+	if (!copy)
 		return;
 	memcpy(copy, memory, bytes);
 	incstack__kernel_mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);

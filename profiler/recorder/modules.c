@@ -45,16 +45,16 @@ static int make_room(struct incstack__record_list *list, size_t bytes)
 		size *= 2;
 	if (size == block->size)
 		return 0;
-	if (block->data != NULL) {
+	if (block->data) {
 		memory = incstack__record_remap(block->data, block->size, size);
-		if (memory == NULL)
+		if (!memory)
 			return INCSTACK_ENOMEM;
 		block->data = memory;
 		block->size = size;
 		return 0;
 	}
 	memory = incstack__record_map(size);
-	if (memory == NULL)
+	if (!memory)
 		return INCSTACK_ENOMEM;
 	return incstack__tracefile_modules_begin(block, memory, size, 0);
 }
@@ -101,13 +101,13 @@ static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *
 {
 	const char *name = info->dlpi_name;
 
-	if (name == NULL || *name == '\0') {
+	if (!name || *name == '\0') {
 		const ssize_t got = incstack__kernel_readlink("/proc/self/exe", path, size - 1);
 
 		path[got > 0 ? got : 0] = '\0';
 		return path;
 	}
-	if (*name != '/' && strchr(name, '/') != NULL && incstack__record_path(low, path, size))
+	if (*name != '/' && strchr(name, '/') && incstack__record_path(low, path, size))
 		return path;
 	return name;
 }

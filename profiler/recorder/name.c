@@ -38,7 +38,7 @@ static int is_own(const struct incstack__record *record)
 {
 	const struct incstack__record *mine = incstack__record_local.mine;
 
-	return record->tid == (mine != NULL ? mine->tid : incstack__kernel_gettid());
+	return record->tid == (mine ? mine->tid : incstack__kernel_gettid());
 }
 
 void incstack__record_name(const struct incstack__record *record,

@@ -10,7 +10,7 @@ uint64_t incstack__record_position(void)
 	const struct incstack__record *record = incstack__record_local.mine;
 
 	incstack__record_local.newest = NULL;
-	return record != NULL ? record->log.used : 0;
+	return record ? record->log.used : 0;
 }
 
 /* Returns the number of words of the event that begins with this word. */
@@ -53,7 +53,7 @@ static int has_recorded(const void *block, uint64_t position)
 
 	if (incstack__record_local.newest == block)
 		return 1;
-	if (record == NULL || position > record->log.used)
+	if (!record || position > record->log.used)
 		return 0;
 	event = (const uint64_t *)(record->log.data + position);
 	end = (const uint64_t *)(record->log.data + record->log.used);

@@ -39,7 +39,7 @@ __asm__(".pushsection .text, \"ax\", @progbits\n"
 int incstack__own_stack_make(struct incstack__record *record)
 {
 	record->own_stack = incstack__record_map(OWN_STACK_BYTES);
-	return record->own_stack != NULL ? 0 : INCSTACK_ENOMEM;
+	return record->own_stack ? 0 : INCSTACK_ENOMEM;
 }
 
 void incstack__own_stack_release(struct incstack__record *record)

@@ -17,7 +17,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	record->block_bytes = incstack__record_is_cpu_profile() ? BLOCK_BYTES_AHEAD
 								: 2 * INCSTACK__SPOOL_EVENT_BYTES;
 	record->block = incstack__record_map(record->block_bytes);
-	if (record->block == NULL ||
+	if (!record->block ||
 	    ((incstack__record_is_cpu_profile() || incstack__recording.crosscheck) &&
 	     incstack__own_stack_make(record) != 0))
 		return INCSTACK_ENOMEM;

@@ -342,7 +342,7 @@ static inline struct incstack__record *incstack__record_self(void)
 {
 	struct incstack__record *mine = incstack__record_local.mine;
 
-	return mine != NULL ? mine : incstack__record_make();
+	return mine ? mine : incstack__record_make();
 }
 /* In a child: the calling thread no longer has a record. */
 void incstack__record_forked(void);

@@ -13,7 +13,7 @@ void incstack__record_note(enum incstack__tracefile_note note)
 	struct incstack__tracefile_slot *slots = incstack__recording.slots;
 	const uint64_t bit = UINT64_C(1) << note;
 
-	if (slots != NULL && !(__atomic_load_n(&slots[0].notes, __ATOMIC_RELAXED) & bit))
+	if (slots && !(__atomic_load_n(&slots[0].notes, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(&slots[0].notes, bit, __ATOMIC_RELAXED);
 }
 

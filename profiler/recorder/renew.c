@@ -9,7 +9,7 @@ static void follow(struct incstack__record *record)
 {
 	if (incstack__record_must_follow_mode(record))
 		incstack__record_follow_mode(record);
-	if (record->walker != NULL)
+	if (record->walker)
 		incstack__record_walk_end(record);
 }
 

@@ -18,8 +18,7 @@ enum {
 int incstack__record_is_full(const struct incstack__record *record)
 {
 	return record->log.size - record->log.used < INCSTACK__TRACEFILE_WIDE_BYTES ||
-	       record->tree != NULL ||
-	       (record->check != NULL && !incstack__record_check_room(record)) ||
+	       record->tree || (record->check && !incstack__record_check_room(record)) ||
 	       incstack__record_is_past(record);
 }
 
@@ -86,7 +85,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	/* Signal handlers that interrupt an event also need room for their events. */
 	const size_t most = record->log.size - 8 * INCSTACK__TRACEFILE_WIDE_BYTES;
 
-	if (record->check != NULL || incstack__recording.interval > 1 ||
+	if (record->check || incstack__recording.interval > 1 ||
 	    incstack__slot_is_shared(record->slot) || incstack__record_is_unloading() ||
 	    has_counter() || record->retrieved + record->traces == 0)
 		return;
@@ -123,15 +122,15 @@ static int try_to_make_room(struct incstack__record *record)
 	}
 	if (incstack__record_is_full(record) || is_full_with_time(record))
 		flush(record);
-	if (record->tree != NULL)
+	if (record->tree)
 		return 0;
 	if (incstack__record_must_follow_mode(record))
 		incstack__record_follow_mode(record);
-	if (record->walker != NULL)
+	if (record->walker)
 		incstack__record_walk_end(record);
-	if (record->log.used >= record->look && record->walker == NULL) {
+	if (record->log.used >= record->look && !record->walker) {
 		look_at_clock(record);
-		if (record->tree != NULL) /* a batch was due, and there is no memory for it */
+		if (record->tree) /* a batch was due, and there is no memory for it */
 			return 0;
 		record->look = record->log.used + LOOK_AFTER_BYTES;
 		allow_quick(record, changes);

@@ -118,7 +118,7 @@ static int is_readable(const void *memory, size_t bytes)
  * seccomp is available. */
 static int ends_recording(const struct sock_fprog *program)
 {
-	return program != NULL && is_readable(program, sizeof(*program)) &&
+	return program && is_readable(program, sizeof(*program)) &&
 	       is_readable(program->filter, program->len * sizeof(*program->filter)) &&
 	       !allows_recording(program->filter, program->len);
 }

@@ -148,7 +148,7 @@ int incstack__seccomp_run(const struct sock_filter *filter, size_t count,
 	struct machine m = {.call = call};
 	int ended = 0;
 
-	if (filter == NULL || count == 0 || count > BPF_MAXINSNS)
+	if (!filter || count == 0 || count > BPF_MAXINSNS)
 		return -1;
 	for (size_t at = 0; at < count; at++) {
 		const struct sock_filter *i = &filter[at];

@@ -89,7 +89,7 @@ static __attribute__((noinline)) void serve_now(void)
 	if (is_inside() || (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
 			    !incstack__record_begin_late()))
 		return;
-	if (incstack__record_local.mine == NULL)
+	if (!incstack__record_local.mine)
 		incstack__serve_begin();
 	else
 		incstack__record_as_event(serve, NULL);
@@ -110,7 +110,7 @@ static inline void poll(void)
 {
 	struct incstack__record *record = incstack__record_local.mine;
 
-	if (__builtin_expect(record == NULL || record->due, 0))
+	if (__builtin_expect(!record || record->due, 0))
 		serve_now();
 	else if (__builtin_expect(record->opening != 0, 0))
 		look(record);
@@ -118,7 +118,7 @@ static inline void poll(void)
 
 void incstack__serve_shown(uintptr_t *slot)
 {
-	if (incstack__record_local.mine != NULL)
+	if (incstack__record_local.mine)
 		incstack__record_local.mine->opening = LOOKS;
 	incstack__record_shown(slot);
 }

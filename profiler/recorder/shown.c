@@ -12,7 +12,7 @@ extern const char _end[] __attribute__((visibility("hidden")));
 /* A child that is not recorded has no thunks, because they were lifted when it was forked. */
 static void walked(struct incstack__walker *walk)
 {
-	if (incstack__record_local.mine != NULL &&
+	if (incstack__record_local.mine &&
 	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		incstack__record_as_event(incstack__walker_lift, walk);
 }
@@ -22,7 +22,7 @@ void incstack__record_walk(uintptr_t *slot, int by_caller)
 	struct incstack__walker walk = {.slot = slot,
 					.word = by_caller ? 0 : incstack_slot_read(slot)};
 
-	if (incstack__record_local.mine != NULL)
+	if (incstack__record_local.mine)
 		walked(&walk);
 	else
 		incstack__walker_first = walk;
@@ -34,7 +34,7 @@ void incstack__record_shown(uintptr_t *slot)
 
 	if (__builtin_expect(real == *slot, 1))
 		return;
-	if (incstack__record_local.mine != NULL)
+	if (incstack__record_local.mine)
 		walked(NULL);
 	if (incstack_slot_read(slot) != *slot) /* the barrier counts as vanished unannounced */
 		*slot = real;
@@ -64,6 +64,6 @@ void incstack__record_lookup(uintptr_t caller, int certain)
 	}
 	if (certain)
 		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
-	if (incstack__record_local.mine != NULL)
+	if (incstack__record_local.mine)
 		walked(NULL);
 }

@@ -44,7 +44,7 @@ struct incstack__tracefile_slot *incstack__slot_take(void)
 
 void incstack__slot_give(const struct incstack__tracefile_slot *slot)
 {
-	const uint32_t number = slot != NULL ? (uint32_t)(slot - incstack__recording.slots) : 0;
+	const uint32_t number = slot ? (uint32_t)(slot - incstack__recording.slots) : 0;
 
 	if (is_given_out(number))
 		__atomic_fetch_and(&incstack__recording.slots_taken[number / 64], ~bit_of(number),

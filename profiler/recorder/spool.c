@@ -45,7 +45,7 @@ static void *cut(size_t bytes)
 {
 	void *memory = incstack__spool_file_cut(bytes);
 
-	if (memory != NULL || incstack__record_local.handling)
+	if (memory || incstack__record_local.handling)
 		return memory;
 	incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
 	return incstack__record_map(bytes);
@@ -75,10 +75,10 @@ static struct piece *take_free(struct pieces *pieces)
 {
 	struct piece *piece;
 
-	if (pieces->free == NULL)
+	if (!pieces->free)
 		pieces->free = __atomic_exchange_n(&pieces->returned, NULL, __ATOMIC_ACQUIRE);
 	piece = pieces->free;
-	if (piece != NULL)
+	if (piece)
 		pieces->free = piece->next;
 	return piece;
 }
@@ -90,8 +90,8 @@ static void *take(struct pieces *pieces, size_t bytes, int *is_new)
 	if (incstack__record_lock(INCSTACK__LOCK_SPOOL) != 0)
 		return NULL;
 	piece = take_free(pieces);
-	*is_new = piece == NULL;
-	if (piece == NULL)
+	*is_new = !piece;
+	if (!piece)
 		piece = cut(bytes);
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 	return piece;
@@ -154,7 +154,7 @@ struct incstack__record *incstack__spool_record(void)
 	struct incstack__record *record = take(&spool.records, RECORD_BYTES, &is_new);
 	uint64_t next;
 
-	if (record == NULL)
+	if (!record)
 		return NULL;
 	__atomic_add_fetch(&spool.users, 1, __ATOMIC_RELAXED);
 	next = is_new ? 0 : record->live.next;
@@ -186,7 +186,7 @@ void *incstack__spool_room(size_t bytes)
 
 void incstack__spool_room_release(void *memory, size_t bytes)
 {
-	if (memory != NULL)
+	if (memory)
 		give(rooms_of(bytes), memory);
 }
 
@@ -197,9 +197,9 @@ static void set_log(struct incstack__record *record, void *events, size_t bytes)
 	void *before = record->live.events != 0 ? record->log.data : NULL;
 	const size_t bytes_before = record->log.size;
 
-	record->live.events = events != NULL ? (uintptr_t)events : 0;
-	record->live.event_bytes = events != NULL ? bytes : 0;
-	if (events != NULL)
+	record->live.events = events ? (uintptr_t)events : 0;
+	record->live.event_bytes = events ? bytes : 0;
+	if (events)
 		incstack__tracefile_log_init(&record->log, events, bytes);
 	else
 		incstack__tracefile_log_init(&record->log,
@@ -216,7 +216,7 @@ void incstack__spool_log_fit(struct incstack__record *record, size_t bytes)
 		return;
 	if (bytes > INCSTACK__SPOOL_EVENT_BYTES) {
 		events = incstack__spool_room(bytes);
-		if (events == NULL)
+		if (!events)
 			return;
 	}
 	set_log(record, events, bytes);

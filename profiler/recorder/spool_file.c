@@ -75,7 +75,7 @@ static void *map_more(int fd, uint64_t offset, size_t bytes)
 	    incstack__kernel_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
 		return NULL;
 	memory = reserve(bytes);
-	if (memory == NULL)
+	if (!memory)
 		return NULL;
 	if (incstack__kernel_mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 				  (off_t)offset) != MAP_FAILED) {
@@ -148,7 +148,7 @@ static int extend(size_t least)
 		bytes = (least + LEAST_STEP) & ~(size_t)(LEAST_STEP - 1);
 	memory = map_more(fd, offset, bytes);
 	incstack__kernel_close(fd);
-	if (memory == NULL)
+	if (!memory)
 		return -1;
 	add_segment(memory, offset, bytes);
 	return 0;
@@ -186,7 +186,7 @@ void *incstack__spool_file_cut(size_t bytes)
 {
 	void *memory;
 
-	if (spool_file.header == NULL || (spool_file.left < bytes && extend_here(bytes) != 0))
+	if (!spool_file.header || (spool_file.left < bytes && extend_here(bytes) != 0))
 		return NULL;
 	memory = spool_file.next;
 	spool_file.next += bytes;
@@ -198,7 +198,7 @@ void *incstack__spool_file_cut(size_t bytes)
 
 void incstack__spool_file_ahead(size_t bytes)
 {
-	if (spool_file.header != NULL && spool_file.left < bytes)
+	if (spool_file.header && spool_file.left < bytes)
 		extend(bytes);
 }
 
@@ -209,7 +209,7 @@ struct incstack__spool_header *incstack__spool_file_header(void)
 
 uint64_t incstack__spool_file_offset(const void *memory)
 {
-	for (uint32_t i = 0; spool_file.header != NULL && i < spool_file.header->segments; i++) {
+	for (uint32_t i = 0; spool_file.header && i < spool_file.header->segments; i++) {
 		const struct incstack__spool_segment *s = &spool_file.header->segment[i];
 
 		if ((uintptr_t)memory - s->address < s->bytes)
@@ -228,9 +228,9 @@ static uint64_t start_of_process(void)
 
 	incstack__record_read_small("/proc/self/stat", text, sizeof(text));
 	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
+	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
-	for (at = at != NULL ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
 		start = start * 10 + (uint64_t)(*at - '0');
 	return start;
 }
@@ -278,7 +278,7 @@ void incstack__spool_open(const char *trace, uint64_t start_ns)
 	fd = incstack__recording.wiped ? make_file() : -1;
 	if (fd >= 0)
 		memory = map_more(fd, 0, LEAST_STEP);
-	if (memory != NULL) {
+	if (memory) {
 		fill(fd, 0, FILLED_FIRST);
 		describe(memory, fd, start_ns);
 	} else {
@@ -304,7 +304,7 @@ void incstack__spool_remove(void)
 {
 	struct stat status;
 
-	if (spool_file.header != NULL && incstack__kernel_stat(spool_file.path, &status) == 0 &&
+	if (spool_file.header && incstack__kernel_stat(spool_file.path, &status) == 0 &&
 	    status.st_dev == spool_file.device && status.st_ino == spool_file.inode)
 		incstack__kernel_unlink(spool_file.path);
 }
@@ -316,7 +316,7 @@ static void part_with(void (*part)(void *memory, size_t bytes))
 	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
 	uint32_t count = 0;
 
-	if (spool_file.header != NULL) {
+	if (spool_file.header) {
 		memcpy(segments, spool_file.header->segment, sizeof(segments));
 		count = spool_file.header->segments;
 	}

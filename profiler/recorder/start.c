@@ -21,11 +21,11 @@ static long option(const char *configuration, const char *name, char *text, size
 	const size_t length = strlen(name);
 	const int rest = strcmp(name, "file") == 0;
 
-	for (const char *at = configuration; at != NULL; at = strchr(at, ';')) {
+	for (const char *at = configuration; at; at = strchr(at, ';')) {
 		at += *at == ';';
 		if (strncmp(at, name, length) != 0 || at[length] != '=')
 			continue;
-		if (text != NULL)
+		if (text)
 			snprintf(text, size, "%.*s", (int)strcspn(at + length + 1, rest ? "" : ";"),
 				 at + length + 1);
 		return atol(at + length + 1);
@@ -64,7 +64,7 @@ static void configure(const char *configuration)
 	r->mode = incstack__native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
-	r->seed = seed != NULL ? strtoull(seed, NULL, 10) : 0;
+	r->seed = seed ? strtoull(seed, NULL, 10) : 0;
 	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
@@ -124,7 +124,7 @@ static void mark_environment(const char *configuration)
 
 	snprintf(entry, sizeof(entry), INCSTACK__HEAP_VARIABLE "=pid=%ld;%s",
 		 (long)incstack__recording.pid, configuration);
-	for (char **at = environ; *at != NULL; at++)
+	for (char **at = environ; *at; at++)
 		if (strncmp(*at, entry, length) == 0 && (*at)[length] == '=')
 			*at = entry;
 }
@@ -159,7 +159,7 @@ static int create_shared_record(void)
 	struct incstack__recording *r = &incstack__recording;
 
 	r->shared_record = incstack__spool_record();
-	if (r->shared_record == NULL)
+	if (!r->shared_record)
 		return -1;
 	r->shared_record->high = UINTPTR_MAX;
 	if (incstack_stack_create(r->runtime, 0, 0, &r->shared_record->stack) != 0 ||
@@ -249,7 +249,7 @@ static int start(const char *configuration, long starter)
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
 	/* The rules of that function find its caller by rbx, which a walk does not have. */
-	if (getenv("LD_AUDIT") != NULL)
+	if (getenv("LD_AUDIT"))
 		incstack__record_note(INCSTACK__NOTE_AUDITED);
 	if (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NO_LIBUNWIND);

@@ -48,7 +48,7 @@ static struct incstack__record *create(void)
 
 	incstack__record_release_gone();
 	record = incstack__spool_record();
-	if (record == NULL)
+	if (!record)
 		return NULL;
 	incstack__lock_may_wait(); /* libc locks the thread and allocates for its attributes */
 	record->tid = incstack__kernel_gettid();
@@ -106,7 +106,7 @@ static struct incstack__record *make(void)
 {
 	struct incstack__record *made = create();
 
-	if (made == NULL) {
+	if (!made) {
 		incstack__record_local.mine = NULL;
 		ended = 1;
 		note_lack();
@@ -139,9 +139,9 @@ static void unlink_record(const struct incstack__record *record)
 	struct incstack__record **at = &incstack__recording.threads;
 
 	lock();
-	while (*at != NULL && *at != record)
+	while (*at && *at != record)
 		at = &(*at)->next;
-	if (*at != NULL)
+	if (*at)
 		*at = record->next;
 	unlock();
 }

@@ -37,7 +37,7 @@ void incstack__record_make_thunks(struct incstack__record *record, struct incsta
 {
 	struct incstack__protection before;
 
-	if (_Unwind_Find_FDE == NULL || may_be_unwinder(incstack_slot_read(caller.slot)))
+	if (!_Unwind_Find_FDE || may_be_unwinder(incstack_slot_read(caller.slot)))
 		return;
 	incstack__record_protect(&before);
 	incstack__lock_may_wait();

@@ -106,7 +106,7 @@ static enum incstack__tick take(struct incstack__record *record, const struct in
 	uint64_t *started = &record->slot->samples_started;
 	int error;
 
-	if (record->check != NULL)
+	if (record->check)
 		incstack__record_check_skip(record, record->traces);
 	__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
 	error = incstack_stack_sample(record->stack, record->traces, 0, top);
@@ -116,7 +116,7 @@ static enum incstack__tick take(struct incstack__record *record, const struct in
 			return INCSTACK__TICK_NO_RULE;
 		return error == INCSTACK_EBUSY ? INCSTACK__TICK_RECORDER : INCSTACK__TICK_NO_ROOM;
 	}
-	if (record->check != NULL && !incstack__trampoline_contains(top->pc))
+	if (record->check && !incstack__trampoline_contains(top->pc))
 		incstack__record_check_walk(record, record->traces, top);
 	record->traces++;
 	return INCSTACK__TICK_TAKEN;
@@ -277,7 +277,7 @@ static void handle(struct incstack__record *record, uint64_t ticks, const uconte
 static void count_failed_call(const struct incstack__record *record, const void *ucontext)
 {
 	const struct incstack__record *counting =
-		record != NULL ? record : incstack__recording.shared_record;
+		record ? record : incstack__recording.shared_record;
 
 	if (incstack__interrupted_failed_call(ucontext))
 		__atomic_add_fetch(&counting->slot->failed_calls, 1, __ATOMIC_RELAXED);
@@ -309,7 +309,7 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 		return;
 	if (incstack__record_local.state == 0)
 		count_failed_call(record, ucontext);
-	if (record == NULL) {
+	if (!record) {
 		count(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD, ticks);
 	} else if (came_in_recorder()) {
 		count(record, INCSTACK__TICK_RECORDER, ticks);

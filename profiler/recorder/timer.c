@@ -94,11 +94,11 @@ int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext))
 	};
 	struct action there;
 
-	if (restorer == NULL)
+	if (!restorer)
 		restorer = find_restorer();
 	on_tick = tick;
 	ours.restorer = restorer;
-	if (restorer == NULL || set_action(SIGNAL, NULL, &there) != 0)
+	if (!restorer || set_action(SIGNAL, NULL, &there) != 0)
 		return -1;
 	if (there.handler == on_signal)
 		return 0;
@@ -159,7 +159,7 @@ void incstack__timer_let_run(const struct incstack__record *record)
 
 void incstack__timers_stop(void)
 {
-	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next)
 		incstack__timer_stop(i);
 }
 

@@ -78,11 +78,10 @@ static void add_span(struct spans *spans, const struct incstack__tracefile_modul
 
 	if (used + sizeof(*spans->span) > spans->bytes) {
 		const size_t more = spans->bytes != 0 ? 2 * spans->bytes : 4096;
-		void *memory = spans->span != NULL
-				       ? incstack__record_remap(spans->span, spans->bytes, more)
-				       : incstack__record_map(more);
+		void *memory = spans->span ? incstack__record_remap(spans->span, spans->bytes, more)
+					   : incstack__record_map(more);
 
-		if (memory == NULL)
+		if (!memory)
 			return;
 		spans->span = memory;
 		spans->bytes = more;
@@ -297,7 +296,7 @@ static void publish(struct incstack__record_list *fresh)
 {
 	if (!is_newer(fresh->counts, modules.newest))
 		return;
-	if (modules.known.block.data == NULL) {
+	if (!modules.known.block.data) {
 		incstack__recording.epoch = 2;
 		modules.first = fresh->block.count;
 	} else if (fresh->counts.subs != modules.known.counts.subs) {
@@ -439,7 +438,7 @@ static uint64_t cut_trace(const struct spans *blurred, const struct incstack_tra
 	uint64_t cut = 0;
 	struct incstack_frame_object *o = (struct incstack_frame_object *)(uintptr_t)trace->top;
 
-	for (; o != NULL; o = next) {
+	for (; o; o = next) {
 		next = (struct incstack_frame_object *)(uintptr_t)o->parent;
 		if (!is_doubtful(blurred, o->function))
 			continue;
@@ -463,8 +462,7 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 	    incstack__record_lock(INCSTACK__LOCK_MODULES) != 0)
 		return epoch;
 	blurred = blurred_in(epoch);
-	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i != NULL;
-	     i = i->next)
+	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i; i = i->next)
 		*truncated += cut_trace(&blurred, i);
 	incstack__lock_give(INCSTACK__LOCK_MODULES);
 	return blurred.count != 0 ? epoch + 1 : epoch;
@@ -472,6 +470,6 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 
 void incstack__record_modules_forked(void)
 {
-	if (incstack__recording.on && modules.known.block.data != NULL)
+	if (incstack__recording.on && modules.known.block.data)
 		incstack__record_list_write(&modules.known, incstack__recording.epoch);
 }

@@ -29,7 +29,7 @@ static int still_walks(const struct incstack__record *record, uintptr_t at)
 {
 	const uintptr_t *slot = record->walker;
 
-	if (slot == NULL || record->walker_word == 1)
+	if (!slot || record->walker_word == 1)
 		return 0;
 	if (!is_inside(record, (uintptr_t)slot) || !is_inside(record, at))
 		return 1;
@@ -50,7 +50,7 @@ static void lift_context(void)
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__protection before;
 
-	if (__atomic_load_n(&r->contexts, __ATOMIC_ACQUIRE) == NULL)
+	if (!__atomic_load_n(&r->contexts, __ATOMIC_ACQUIRE))
 		return;
 	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
@@ -70,11 +70,9 @@ void incstack__walker_lift(struct incstack__record *record, void *argument)
 
 	if (planting) {
 		incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
-		incstack_stack_set_mode(record->stack,
-					walk != NULL ? INCSTACK_MODE_VALIDATE : mode);
+		incstack_stack_set_mode(record->stack, walk ? INCSTACK_MODE_VALIDATE : mode);
 	}
-	if (walk != NULL &&
-	    (planting || (record->walker != NULL && !still_walks(record, (uintptr_t)walk->slot)))) {
+	if (walk && (planting || (record->walker && !still_walks(record, (uintptr_t)walk->slot)))) {
 		record->walker = walk->slot;
 		record->walker_word = is_inside(record, (uintptr_t)walk->slot) ? walk->word : 0;
 		record->look = record->quick = 0; /* each event checks whether the walk has ended */
@@ -89,6 +87,6 @@ void incstack__record_walk_begun(struct incstack__record *record)
 	struct incstack__walker walk = incstack__walker_first;
 
 	incstack__walker_first.slot = NULL;
-	if (walk.slot != NULL)
+	if (walk.slot)
 		incstack__walker_lift(record, &walk);
 }
