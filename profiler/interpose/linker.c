@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies the dynamic linker's data before the recorder is loaded. The recorder finds the linker's
- * counters by the words that have changed after that (recorder/linker.c).
+ * counters by the words that have changed after that (recorder/code/linker.c).
  */
 #include <dlfcn.h>
 #include <link.h>

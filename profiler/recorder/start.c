@@ -10,10 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernel.h"
-#include "libc.h"
+#include "recorder/system/kernel.h"
+#include "recorder/system/libc.h"
 #include "native/native.h"
-#include "recorder.h"
+#include "recorder/code/code.h"
+#include "recorder/cpu/ticks.h"
+#include "recorder/events/events.h"
+#include "recorder/log/check.h"
+#include "recorder/output/output.h"
+#include "recorder/system/system.h"
 
 /* Returns the value of `name` in "name=value;name=value;file=anything", or -1. */
 static long option(const char *configuration, const char *name, char *text, size_t size)
@@ -58,9 +63,9 @@ static void configure(const char *configuration)
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
 	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
-	r->kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
-			  ? INCSTACK__TRACEFILE_OF_CPU
-			  : INCSTACK__TRACEFILE_OF_HEAP;
+	incstack__kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
+				 ? &incstack__kind_cpu
+				 : &incstack__kind_heap;
 	r->mode = incstack__native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
@@ -69,8 +74,7 @@ static void configure(const char *configuration)
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
 	r->pid = incstack__kernel_getpid();
-	if (!incstack__record_is_cpu_profile())
-		incstack__record_host_allocators();
+	incstack__kind->configured();
 }
 
 /* Makes a path from the plain name, the process number and the first free image number. */
@@ -144,10 +148,10 @@ static int create_runtime(void)
 	embedder.signals.find_rule = NULL;
 	embedder.code.find_rule = incstack__record_find_rule;
 	embedder.code.find_rule_quickly = incstack__record_find_rule;
-	if (incstack__record_is_cpu_profile())
+	if (incstack__kind->samples_in_handlers)
 		embedder.signals.find_rule = incstack__record_find_rule;
-	embedder.memory.allocate = incstack__record_allocate;
-	embedder.memory.release = incstack__record_release;
+	embedder.memory.allocate = incstack__wiped_allocate;
+	embedder.memory.release = incstack__wiped_release;
 	embedder.memory.allocate_traces = incstack__spool_chunk;
 	embedder.memory.release_traces = incstack__spool_chunk_release;
 	return incstack_runtime_create(&options, &r->runtime);
@@ -184,7 +188,6 @@ static void begin_again(const struct incstack__recording *parent)
 	r->changes = 1;
 	r->interval = parent->interval;
 	r->seed = parent->seed;
-	r->kind = parent->kind;
 	r->elapsed = parent->elapsed;
 	r->mode = parent->mode;
 	r->why = parent->why;
@@ -205,39 +208,8 @@ static void begin_again(const struct incstack__recording *parent)
 	incstack__native_walk_forked();
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	if (incstack__record_is_cpu_profile())
-		incstack__serve_begin();
+	incstack__kind->begin();
 }
-
-/* The functions that a recording of the heap and a CPU profile share. */
-#define IN_BOTH_TABLES \
-	.position = incstack__record_position, .on_jump = incstack__record_jump, \
-	.on_thread_end = incstack__record_thread_end, .on_unload = incstack__record_unload, \
-	.on_walk = incstack__record_walk, .on_lookup = incstack__record_lookup, \
-	.real_address = incstack__record_real_address, .on_forbid = incstack__record_forbid, \
-	.on_close = incstack__record_on_close, .on_replace = incstack__record_on_replace, \
-	.on_exec = incstack__record_exec, .on_exit = incstack__record_exit
-
-static const struct incstack__recorder heap_table = {
-	IN_BOTH_TABLES,
-	.on_alloc = incstack__record_alloc,
-	.on_free = incstack__record_free,
-	.on_new = incstack__record_new,
-	.on_thread = incstack__record_thread,
-	.on_switch = incstack__record_switch,
-	.on_shown = incstack__record_shown,
-};
-
-static const struct incstack__recorder cpu_table = {
-	IN_BOTH_TABLES,
-	.on_alloc = incstack__serve_alloc,
-	.on_free = incstack__serve_free,
-	.on_new = incstack__serve_new,
-	.on_thread = incstack__serve_thread,
-	.on_thread_begin = incstack__serve_thread,
-	.on_switch = incstack__serve_switch,
-	.on_shown = incstack__serve_shown,
-};
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
@@ -295,8 +267,6 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	r->shared_record->epoch = r->shared_record->live.epoch = r->epoch;
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	if (!incstack__record_is_cpu_profile())
-		return &heap_table;
-	incstack__serve_thread();
-	return &cpu_table;
+	incstack__kind->begin();
+	return incstack__kind->table;
 }

@@ -6,7 +6,7 @@
  */
 #include <time.h>
 
-#include "recorder/exit.c"
+#include "recorder/threads/exit.c"
 
 #include "exit_alone.h"
 #include "run_suite.h"
