@@ -256,7 +256,8 @@ static __attribute__((noinline)) void put_free_elsewhere(struct incstack__record
 	}
 	incstack__record_protect(&before);
 	record = incstack__event_lock_record(HERE);
-	put_free(record, block);
+	if (incstack_stack_set_owner(record->stack) == 0)
+		put_free(record, block);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_unprotect(&before);
 }

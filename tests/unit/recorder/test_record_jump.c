@@ -239,6 +239,26 @@ START_TEST(shared_record)
 }
 END_TEST
 
+/* A deallocation on another stack whose record is full: the batch of the shared record is written by a
+ * thread that owns its stack. */
+START_TEST(deallocation_elsewhere)
+{
+	struct incstack__record *record = begin_shared();
+
+	record->low = record->high = 0;
+	record->log.used = record->log.size;
+	for_all.log.used = for_all.log.size;
+	flushes = 0;
+	incstack__heap_on_free(&for_all);
+	ck_assert_uint_eq(flushes, 1);
+	ck_assert_uint_eq(owned, 1);
+	ck_assert_uint_gt(for_all.log.used, 0);
+	ck_assert_uint_eq(for_all.live.dropped, 0);
+	ck_assert_uint_eq(record->log.used, record->log.size);
+	ck_assert_uint_eq(locked, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jumps in the recorder");
@@ -250,6 +270,7 @@ int main(void)
 	tcase_add_test(tests, left_by_a_jump);
 	tcase_add_test(tests, end_of_a_thread);
 	tcase_add_test(tests, shared_record);
+	tcase_add_test(tests, deallocation_elsewhere);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
