@@ -66,14 +66,16 @@ static struct {
 	struct incstack__record_counts newest; /* its counts; read without the lock */
 	uint64_t first;                        /* how many of its modules existed at the start */
 	struct spans blurred;                  /* code in doubt, by epoch */
-	uint64_t announced[ANNOUNCED_MAX];     /* `low` of the modules whose destructors ran */
+	uint32_t lost; /* up to this epoch all code is in doubt: there was no memory for spans */
+	uint64_t announced[ANNOUNCED_MAX]; /* `low` of the modules whose destructors ran */
 	uint32_t announced_count;
 	uint32_t closing; /* threads inside dlclose */
 } modules;
 
 /* ---- spans of addresses --------------------------------------------------------------- */
 
-static void add_span(struct spans *spans, const struct incstack__tracefile_module *module,
+/* Returns false if there is no memory. */
+static bool add_span(struct spans *spans, const struct incstack__tracefile_module *module,
 		     uint32_t epoch)
 {
 	const size_t used = spans->count * sizeof(*spans->span);
@@ -84,11 +86,12 @@ static void add_span(struct spans *spans, const struct incstack__tracefile_modul
 					   : incstack__record_map(more);
 
 		if (!memory)
-			return;
+			return false;
 		spans->span = memory;
 		spans->bytes = more;
 	}
 	spans->span[spans->count++] = (struct span){module->low, module->high, epoch, 0};
+	return true;
 }
 
 static int overlaps(const struct spans *spans, const struct incstack__tracefile_module *module)
@@ -177,27 +180,32 @@ static struct difference compare(const struct incstack__record_list *fresh)
 	struct incstack__record_entry new;
 	size_t next = 0;
 	uint64_t gone = 0;
-	uint64_t stayed;
+	uint64_t stayed = 0;
+	uint64_t before_lost = UINT64_MAX; /* modules before one whose span has no memory */
 	uint64_t unseen;
 	int have = incstack__record_list_next(fresh, &next, &new);
 
 	for (size_t at = 0; incstack__record_list_next(known, &at, &old);) {
 		if (have && incstack__record_list_same(&old, &new)) {
 			difference.added = next;
+			stayed++;
 			have = incstack__record_list_next(fresh, &next, &new);
 			continue;
 		}
 		gone++;
-		add_span(&difference.gone, &old.module, incstack__recording.epoch);
+		if (!add_span(&difference.gone, &old.module, incstack__recording.epoch) &&
+		    stayed < before_lost)
+			before_lost = stayed;
 		difference.announced &= modules.closing != 0 || is_announced(old.module.low);
 	}
 	difference.complete =
 		gone == difference.gone.count && gone == fresh->counts.subs - known->counts.subs;
 	unseen = fresh->counts.subs - known->counts.subs - gone;
-	stayed = known->block.count - gone;
 	difference.sure = stayed > unseen ? stayed - unseen : 0;
 	if (difference.sure < modules.first)
 		difference.sure = modules.first;
+	if (difference.sure > before_lost)
+		difference.sure = before_lost;
 	return difference;
 }
 
@@ -251,16 +259,20 @@ static void blur(const struct difference *difference)
 	struct incstack__record_entry entry;
 	const int sure = !difference->complete;
 	uint64_t stayed = 0;
+	bool all = true;
 
 	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry);) {
 		const size_t count = modules.blurred.count;
 
 		if (is_sure(difference, &entry.module, &stayed) != sure)
 			continue;
-		add_span(&modules.blurred, &entry.module, incstack__recording.epoch);
-		if (modules.blurred.count > count)
+		if (add_span(&modules.blurred, &entry.module, incstack__recording.epoch))
 			modules.blurred.span[count].sure = (uint32_t)sure;
+		else
+			all = false;
 	}
+	if (!all)
+		modules.lost = incstack__recording.epoch;
 	incstack__record_note(INCSTACK__NOTE_UNLOADED);
 }
 
@@ -414,9 +426,12 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 /* Returns the blurred spans of an epoch, which are adjacent. */
 static struct spans blurred_in(uint32_t epoch)
 {
+	static struct span all_code = {.sure = 1};
 	struct spans found = {.span = modules.blurred.span};
 	const struct span *end = found.span + modules.blurred.count;
 
+	if (epoch <= modules.lost)
+		return (struct spans){.span = &all_code, .count = 1};
 	while (found.span < end && found.span->epoch != epoch)
 		found.span++;
 	while (found.span + found.count < end && found.span[found.count].epoch == epoch)
