@@ -10,8 +10,6 @@
 #include "tool/names.h"
 #include "report.h"
 
-enum { NAME_MAX_BYTES = 4096 };
-
 static const struct incstack_profile_kind kinds[] = {
 	{"allocated", "bytes"},
 	{"allocations", "count"},
@@ -34,23 +32,18 @@ static int has_values(const struct incstack__cct_values *values)
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
 }
 
-/* Finds or adds the node of a frame. Names and paths may be any bytes; a profile has UTF-8. */
+/* Finds or adds the node of a frame. */
 static int child(struct incstack_profile *profile, uint32_t parent,
 		 const struct tool_symbols_frame *from, uint32_t *node)
 {
-	char name[NAME_MAX_BYTES];
-	char file[NAME_MAX_BYTES + 1];
-	struct incstack_profile_frame frame = {
+	const struct incstack_profile_frame frame = {
 		.size = sizeof(frame),
-		.name = name,
-		.name_length = tool_name_valid(from->name, name, sizeof(name)),
+		.name = from->name,
+		.name_length = strlen(from->name),
+		.file = from->file,
 		.line = from->line,
 		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
 
-	if (from->file != NULL) {
-		file[tool_name_valid(from->file, file, NAME_MAX_BYTES)] = 0;
-		frame.file = file;
-	}
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
 

@@ -20,6 +20,9 @@
 #include "symbols.h"
 #include "texts.h"
 
+/* Of a name, and of the path of a source file. */
+enum { NAME_MAX_BYTES = 4096 };
+
 typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
 
 static demangle_fn *demangle; /* null: names stay mangled */
@@ -60,6 +63,15 @@ static struct tool_module_symbols *module_of(struct tool_symbols *symbols,
 
 /* ---- names ------------------------------------------------------------------------ */
 
+/* Stores a text. Names and paths may be any bytes; a profile has UTF-8. */
+static const char *store(struct tool_symbols *symbols, const char *text)
+{
+	char valid[NAME_MAX_BYTES + 1];
+
+	valid[tool_name_valid(text, valid, NAME_MAX_BYTES)] = 0;
+	return tool_text(&symbols->texts, valid);
+}
+
 static const char *demangled(struct tool_symbols *symbols, const char *name)
 {
 	const char *result;
@@ -68,7 +80,7 @@ static const char *demangled(struct tool_symbols *symbols, const char *name)
 
 	if (demangle != NULL && strncmp(name, "_Z", 2) == 0)
 		text = demangle(name, NULL, NULL, &status);
-	result = tool_text(&symbols->texts, text != NULL ? text : name);
+	result = store(symbols, text != NULL ? text : name);
 	free(text);
 	return result;
 }
@@ -118,7 +130,7 @@ static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
 	if (name != NULL)
 		return demangled(symbols, name);
 	snprintf(text, sizeof(text), "0x%" PRIx64, pc);
-	return tool_text(&symbols->texts, text);
+	return store(symbols, text);
 }
 
 /* ---- frames ------------------------------------------------------------------------ */
@@ -145,7 +157,7 @@ static const char *name_function(struct tool_symbols *symbols,
 		return demangled(symbols, name);
 	snprintf(text, sizeof(text), "%s+0x%" PRIx64, tool_base_name(module->info->path),
 		 tool_module_symbols_start(module, pc));
-	return tool_text(&symbols->texts, text);
+	return store(symbols, text);
 }
 
 static size_t find_in_module(struct tool_symbols *symbols, const struct tool_module_symbols *module,
@@ -160,7 +172,9 @@ static size_t find_in_module(struct tool_symbols *symbols, const struct tool_mod
 		const bool is_inlined = i + 1 < count;
 
 		frames[i] = (struct tool_symbols_frame){
-			.file = source[i].file, .line = source[i].line, .is_inlined = is_inlined};
+			.file = source[i].file != NULL ? store(symbols, source[i].file) : NULL,
+			.line = source[i].line,
+			.is_inlined = is_inlined};
 		if (!is_inlined)
 			frames[i].name = name_function(symbols, module, pc, source[i].name);
 		else

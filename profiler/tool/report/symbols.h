@@ -31,7 +31,7 @@ struct tool_symbols_frame {
 	const char *
 		name; /* the function, else "module+0xoffset" with the offset of the function's start,
 			   * else the address. Never null. Equal names are one pointer. */
-	const char *file; /* the source file; null: unknown */
+	const char *file; /* the source file, UTF-8; null: unknown */
 	int32_t line;     /* in the source file; 0: unknown */
 	bool is_inlined;  /* into the next frame */
 };
