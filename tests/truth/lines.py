@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The lines and the inlined functions of a profile, against what a program says of itself and against DHAT.
+"""The lines and the inlined functions of a profile, against what a program says of itself,
+against DHAT and, if it is installed, heaptrack.
 
 usage: lines.py INCSTACK PROGRAM BUILD_FOLDER
 
@@ -11,8 +12,8 @@ The head of a program says what it leaks, in a chain of labels, innermost first:
 A label is in a comment of the line that it names, before the name of the function: `<inner inner>`. Only
 frames whose source file is the program's count, because a standard library may change its own. `peak` is the
 weight when the heap was largest, `calls` a number of allocations, `cpu` the least share of the CPU time in
-percent. A chain that ends with `<` has further frames, which do not count. DHAT, of valgrind, must find the leaks
-in the same chains.
+percent. A chain that ends with `<` has further frames, which do not count. The other tools must find the leaks in
+the same chains.
 """
 import gzip
 import json
@@ -177,6 +178,16 @@ def dhat_leaks(program, source, folder):
     return chains
 
 
+def heaptrack_leaks(incstack, program, source, folder):
+    """heaptrack's bytes at the end of the program, by chain."""
+    made = folder / f"{program.name}.heaptrack"
+    subprocess.run(["heaptrack", "-o", made, program], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    out = folder / f"{program.name}.heaptrack.pb.gz"
+    subprocess.run([incstack, "convert", *folder.glob(f"{made.name}.*zst"), out], check=True)
+    return chains_of(Pprof(out), "leak", source)
+
+
 def main(incstack, source, folder):
     folder.mkdir(parents=True, exist_ok=True)
     flags, wanted = expectations(source)
@@ -186,6 +197,8 @@ def main(incstack, source, folder):
     failed = sum(check(chains_of(profile, kind, source), wanted[kind], kind, "incstack") for kind in wanted)
     if "leak" in wanted and shutil.which("valgrind"):
         failed += check(dhat_leaks(program, source, folder), wanted["leak"], "leak", "DHAT")
+    if "leak" in wanted and shutil.which("heaptrack"):
+        failed += check(heaptrack_leaks(incstack, program, source, folder), wanted["leak"], "leak", "heaptrack")
     print(f"{source.name}: {sum(map(len, wanted.values()))} expectations, {failed} not met")
     return 1 if failed else 0
 

@@ -12,7 +12,7 @@ fn apply(action: &dyn Fn(usize) -> usize) -> usize {
 
 fn main() {
     let action = |size: usize| {
-        let text = "x".repeat(std::hint::black_box(size)); // <body {closure>
+        let text = "x".repeat(std::hint::black_box(size)); // <body closure>
         Box::leak(text.into_boxed_str()).len()
     };
     std::process::exit((apply(&action) != 300) as i32); // <top main>
