@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * leak 100 first
  * leak 200 second
  */
@@ -6,10 +8,10 @@
 
 void *volatile kept;
 
-#define KEEP(size)                                                                                 \
-	do {                                                                                       \
-		void *const block = malloc(size);                                                  \
-		kept = block;                                                                      \
+#define KEEP(size) \
+	do { \
+		void *const block = malloc(size); \
+		kept = block; \
 	} while (0)
 
 int main(void)

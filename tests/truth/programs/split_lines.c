@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * leak 30 first<top
  * leak 40 second<top
  */
@@ -13,7 +15,7 @@ struct pair pair;
 __attribute__((noipa)) static int fill(struct pair *out)
 {
 	*out = (struct pair){
-		.left = malloc(30), /* <first fill> */
+		.left = malloc(30),  /* <first fill> */
 		.right = malloc(40), /* <second fill> */
 	};
 	return out->left == NULL;

@@ -1,4 +1,6 @@
-/* flags: -O1
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O1
  * leak 12 copy
  * leak 6 part
  */
@@ -11,7 +13,7 @@ char *volatile kept;
 
 int main(void)
 {
-	kept = strdup(text); /* <copy main> */
+	kept = strdup(text);     /* <copy main> */
 	kept = strndup(text, 5); /* <part main> */
 	return kept == NULL;
 }
