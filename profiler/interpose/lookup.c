@@ -4,6 +4,7 @@
  * an unwinder that is linked statically into the program or a library is noticed before it meets a
  * thunk. Also interposes dladdr, to which programs pass their return addresses.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <link.h>
 
@@ -35,8 +36,8 @@ dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *da
 
 static __typeof__(&_dl_find_object) real_find_object(void)
 {
-	static void *cache;
-	void *real = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+	static void *_Atomic cache;
+	void *real = atomic_load_explicit(&cache, memory_order_relaxed);
 
 	if (__builtin_expect(!real, 0))
 		real = incstack__stub_find(&cache, "_dl_find_object");

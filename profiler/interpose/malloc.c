@@ -58,7 +58,7 @@ void free_aligned_sized(void *block, size_t alignment, size_t bytes);
 void cfree(void *block);
 
 #define OPTIONAL_FREE(name, parameters, arguments) \
-	static void *name##_cache; \
+	static void *_Atomic name##_cache; \
 	__attribute__((constructor(101))) static void name##_find(void) \
 	{ \
 		incstack__stub_find(&name##_cache, #name); \

@@ -8,6 +8,7 @@
  * If the real operator throws, nothing has to be undone. The frame here has unwind information, so
  * an exception passes through it.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
@@ -57,7 +58,7 @@ static operator_fn record __asm__("_Znwm.recorded");
 /* The target of each operator: the real operator, or one of the two functions above. */
 #define TARGET(number, name) [number] = by_caller,
 __attribute__((visibility("hidden")))
-operator_fn *incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
+operator_fn *_Atomic incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
 
 #define ENTRY(number, name) \
 	__asm__(".pushsection .text\n" \
@@ -136,9 +137,9 @@ __attribute__((constructor(101))) static void find_operators(void)
 		if (!found)
 			continue;
 		next[i] = (operator_fn *)found;
-		__atomic_store_n(&incstack__new_targets[i],
-				 calls_malloc(found) ? (operator_fn *)found : record,
-				 __ATOMIC_RELEASE);
+		atomic_store_explicit(&incstack__new_targets[i],
+				      calls_malloc(found) ? (operator_fn *)found : record,
+				      memory_order_release);
 	}
 }
 
@@ -147,14 +148,14 @@ __attribute__((constructor(101))) static void find_operators(void)
  * each calling object. */
 enum { SCOPES_MAX = 64 };
 static struct scope {
-	const struct link_map *map;
+	const struct link_map *_Atomic map;
 	uintptr_t bias; /* another object may have the link_map of an unloaded object */
 	struct {
-		operator_fn *real;
+		operator_fn *_Atomic real;
 		int calls_malloc;
 	} found[OPERATORS_COUNT];
 } scopes[SCOPES_MAX];
-static unsigned scopes_used;
+static _Atomic unsigned scopes_used;
 
 /* Returns the scope of an object, or null if all entries are taken. */
 static struct scope *scope_of(const struct link_map *map)
@@ -162,16 +163,16 @@ static struct scope *scope_of(const struct link_map *map)
 	unsigned i;
 
 	for (i = 0; i < SCOPES_MAX; i++)
-		if (__atomic_load_n(&scopes[i].map, __ATOMIC_ACQUIRE) == map &&
+		if (atomic_load_explicit(&scopes[i].map, memory_order_acquire) == map &&
 		    scopes[i].bias == map->l_addr)
 			return &scopes[i];
-	if (__atomic_load_n(&scopes_used, __ATOMIC_RELAXED) >= SCOPES_MAX)
+	if (atomic_load_explicit(&scopes_used, memory_order_relaxed) >= SCOPES_MAX)
 		return NULL;
-	i = __atomic_fetch_add(&scopes_used, 1, __ATOMIC_RELAXED);
+	i = atomic_fetch_add_explicit(&scopes_used, 1, memory_order_relaxed);
 	if (i >= SCOPES_MAX)
 		return NULL;
 	scopes[i].bias = map->l_addr;
-	__atomic_store_n(&scopes[i].map, map, __ATOMIC_RELEASE);
+	atomic_store_explicit(&scopes[i].map, map, memory_order_release);
 	return &scopes[i];
 }
 
@@ -180,8 +181,8 @@ static struct scope *scope_of(const struct link_map *map)
 static const struct link_map *object_at(const void *address)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
-	static void *cache;
-	void *find = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+	static void *_Atomic cache;
+	void *find = atomic_load_explicit(&cache, memory_order_relaxed);
 	struct dl_find_object object;
 
 	if (!find)
@@ -237,7 +238,8 @@ static operator_fn *search(const struct link_map *map, unsigned which, int *thro
 {
 	struct scope *scope = scope_of(map);
 	operator_fn *real =
-		scope ? __atomic_load_n(&scope->found[which].real, __ATOMIC_ACQUIRE) : NULL;
+		scope ? atomic_load_explicit(&scope->found[which].real, memory_order_acquire)
+		      : NULL;
 
 	if (real) {
 		*through = scope->found[which].calls_malloc;
@@ -247,7 +249,7 @@ static operator_fn *search(const struct link_map *map, unsigned which, int *thro
 	*through = real && calls_malloc((const void *)real);
 	if (scope && real) {
 		scope->found[which].calls_malloc = *through;
-		__atomic_store_n(&scope->found[which].real, real, __ATOMIC_RELEASE);
+		atomic_store_explicit(&scope->found[which].real, real, memory_order_release);
 	}
 	return real;
 }

@@ -11,8 +11,8 @@
 
 #include "stub.h"
 
-__attribute__((visibility("hidden"))) void *incstack__stub_prctl;
-__attribute__((visibility("hidden"))) void *incstack__stub_syscall;
+__attribute__((visibility("hidden"))) void *_Atomic incstack__stub_prctl;
+__attribute__((visibility("hidden"))) void *_Atomic incstack__stub_syscall;
 
 __attribute__((constructor(101))) static void find_calls(void)
 {

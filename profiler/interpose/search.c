@@ -5,6 +5,7 @@
  * its own. The next call of the dynamic linker frees the text of that error. A program's own free
  * that calls dlsym at its first use would then call itself without end.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "stub.h"
@@ -37,7 +38,7 @@ static uintptr_t function_in(const struct link_map *map, const char *name)
 }
 
 /* The last object of the global scope. Objects up to it are never unloaded. */
-static const struct link_map *last;
+static const struct link_map *_Atomic last;
 
 __attribute__((constructor(101))) static void find_last(void)
 {
@@ -45,12 +46,12 @@ __attribute__((constructor(101))) static void find_last(void)
 
 	while (map && map->l_next)
 		map = map->l_next;
-	__atomic_store_n(&last, map, __ATOMIC_RELAXED);
+	atomic_store_explicit(&last, map, memory_order_relaxed);
 }
 
 const ElfW(Sym) * incstack__stub_symbol(const char *name, const struct link_map **of)
 {
-	const struct link_map *const end = __atomic_load_n(&last, __ATOMIC_RELAXED);
+	const struct link_map *const end = atomic_load_explicit(&last, memory_order_relaxed);
 	const struct link_map *map = incstack__stub_object((uintptr_t)&last);
 	const ElfW(Sym) *symbol = NULL;
 

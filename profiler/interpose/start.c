@@ -3,6 +3,7 @@
  * Starts the recorder when the stub is loaded, ends it when the process ends, and finds the real
  * functions.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,15 +11,15 @@
 
 #include "stub.h"
 
-void *incstack__stub_find(void **cache, const char *name)
+void *incstack__stub_find(void *_Atomic *cache, const char *name)
 {
 	void *next = (void *)incstack__stub_next_function(name);
 
-	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
+	atomic_store_explicit(cache, next, memory_order_relaxed);
 	return next;
 }
 
-void *incstack__stub_next(void **cache, const char *name)
+void *incstack__stub_next(void *_Atomic *cache, const char *name)
 {
 	void *next = incstack__stub_find(cache, name);
 
@@ -94,7 +95,7 @@ __attribute__((constructor)) static void stub_load(void)
 	recorder = open_recorder(configuration);
 	if (!recorder)
 		forget_error();
-	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
+	atomic_store_explicit(&incstack__stub_recorder, recorder, memory_order_release);
 	/* It is registered first and hence runs last. */
 	if (recorder)
 		at_quick_exit(finish);

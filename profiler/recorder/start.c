@@ -3,6 +3,7 @@
  * Starts the recorder: reads its configuration, makes the runtime and the shared
  * record, and decides what a forked child or a new process image records.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,7 +208,7 @@ static void begin_again(const struct incstack__recording *parent)
 	incstack_runtime_forked(r->runtime);
 	incstack__native_walk_forked();
 	incstack__record_check_start();
-	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->on, 1, memory_order_release);
 	incstack__kind->begin();
 }
 
@@ -266,7 +267,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	incstack__record_modules();
 	r->shared_record->epoch = r->shared_record->live.epoch = r->epoch;
 	incstack__record_check_start();
-	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->on, 1, memory_order_release);
 	incstack__kind->begin();
 	return incstack__kind->table;
 }

@@ -17,6 +17,7 @@
  * runs on the stack of the system thread. Go's own code has no unwind information, so a walk ends
  * there, and no return address that leads into it is changed.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -78,8 +79,8 @@ struct object {
 /* The functions of the table that were found. The size is stored after the address, with release;
  * runtime_by_function loads the size first, with acquire. */
 static struct watched {
-	uintptr_t low;
-	uintptr_t bytes;
+	_Atomic uintptr_t low;
+	_Atomic uintptr_t bytes;
 } watched[RUNTIMES];
 
 /* Stores where the object has functions of the table. In a CPU profile, the function also returns
@@ -96,9 +97,9 @@ static const struct runtime *watch(const struct incstack__elf_symbols *symbols)
 
 		if (!symbol)
 			continue;
-		__atomic_store_n(&watched[i].low, symbols->bias + symbol->st_value,
-				 __ATOMIC_RELAXED);
-		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
+		atomic_store_explicit(&watched[i].low, symbols->bias + symbol->st_value,
+				      memory_order_relaxed);
+		atomic_store_explicit(&watched[i].bytes, symbol->st_size, memory_order_release);
 		found = &runtimes[i];
 	}
 	return incstack__kind->samples_in_handlers ? found : NULL;
@@ -107,9 +108,10 @@ static const struct runtime *watch(const struct incstack__elf_symbols *symbols)
 static const struct runtime *runtime_by_function(uintptr_t address)
 {
 	for (int i = 0; i < RUNTIMES; i++) {
-		const uintptr_t bytes = __atomic_load_n(&watched[i].bytes, __ATOMIC_ACQUIRE);
+		const uintptr_t bytes =
+			atomic_load_explicit(&watched[i].bytes, memory_order_acquire);
 
-		if (address - __atomic_load_n(&watched[i].low, __ATOMIC_RELAXED) < bytes)
+		if (address - atomic_load_explicit(&watched[i].low, memory_order_relaxed) < bytes)
 			return &runtimes[i];
 	}
 	return NULL;
@@ -222,14 +224,14 @@ void incstack__record_fall_back(enum incstack__tracefile_note note)
 	struct incstack__recording *r = &incstack__recording;
 
 	incstack__record_note_for_good(note);
-	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
+	if (atomic_exchange_explicit(&r->mode, INCSTACK_MODE_VALIDATE, memory_order_relaxed) !=
 	    INCSTACK_MODE_PATCH)
 		return;
 	if (!r->runtime) /* it will be created in that mode */
 		return;
 	/* release, here and below: see struct incstack__recording. */
-	__atomic_store_n(&r->mode_changed, 1, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->mode_changed, 1, memory_order_release);
+	atomic_fetch_add_explicit(&r->changes, 1, memory_order_release);
 }
 
 /* ---- objects --------------------------------------------------------------------------- */
@@ -237,11 +239,11 @@ void incstack__record_fall_back(enum incstack__tracefile_note note)
 /* A set of harmless objects, by the address of their dynamic section. It is a hash table with open
  * addressing. relaxed suffices, because an entry is only an address that is compared. */
 enum { OBJECTS_BITS = 10 };
-typedef const ElfW(Dyn) * object_table[1u << OBJECTS_BITS];
+typedef const ElfW(Dyn) * _Atomic object_table[1u << OBJECTS_BITS];
 
-static object_table met;         /* checked by file name and by symbols */
-static object_table searched;    /* also checked by sections */
-static const ElfW(Dyn) * newest; /* the object that a sample has met last */
+static object_table met;                 /* checked by file name and by symbols */
+static object_table searched;            /* also checked by sections */
+static const ElfW(Dyn) * _Atomic newest; /* the object that a sample has met last */
 
 static size_t first_place(const ElfW(Dyn) * object)
 {
@@ -255,11 +257,11 @@ static void add(object_table table, const ElfW(Dyn) * object)
 	const size_t first = first_place(object);
 
 	for (size_t i = 0; i <= mask; i++) {
-		const ElfW(Dyn) **at = &table[(first + i) & mask];
+		const ElfW(Dyn) *_Atomic *at = &table[(first + i) & mask];
 		const ElfW(Dyn) *there = NULL;
 
-		if (__atomic_compare_exchange_n(at, &there, object, 0, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED) ||
+		if (atomic_compare_exchange_strong_explicit(
+			    at, &there, object, memory_order_relaxed, memory_order_relaxed) ||
 		    there == object)
 			return;
 	}
@@ -272,7 +274,7 @@ static int is_in(object_table table, const ElfW(Dyn) * object)
 	const ElfW(Dyn) *there = object;
 
 	for (size_t i = 0; i <= mask && there; i++) {
-		there = __atomic_load_n(&table[(first + i) & mask], __ATOMIC_RELAXED);
+		there = atomic_load_explicit(&table[(first + i) & mask], memory_order_relaxed);
 		if (there == object)
 			return 1;
 	}
@@ -284,8 +286,8 @@ void incstack__record_host_clear(void)
 	memset(met, 0, sizeof(met));
 	memset(searched, 0, sizeof(searched));
 	for (int i = 0; i < RUNTIMES; i++)
-		__atomic_store_n(&watched[i].bytes, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&newest, NULL, __ATOMIC_RELAXED);
+		atomic_store_explicit(&watched[i].bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&newest, NULL, memory_order_relaxed);
 }
 
 static const struct runtime *runtime_by_names(const struct object *object)
@@ -353,7 +355,7 @@ int incstack__record_host_look(void)
  * its next event. So all rules that are given out until then forbid barriers (rule.c). */
 static int forbid_barriers(const struct runtime *runtime)
 {
-	__atomic_store_n(&incstack__recording.barriers_forbidden, 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&incstack__recording.barriers_forbidden, 1, memory_order_release);
 	incstack__record_fall_back(runtime->note);
 	return 1;
 }
@@ -383,12 +385,12 @@ int incstack__record_host_forbids_barriers(uintptr_t address)
 	if (runtime)
 		return forbid_barriers(runtime);
 	if (_dl_find_object((void *)address, &object) != 0 ||
-	    __atomic_load_n(&newest, __ATOMIC_RELAXED) == object.dlfo_link_map->l_ld ||
+	    atomic_load_explicit(&newest, memory_order_relaxed) == object.dlfo_link_map->l_ld ||
 	    incstack__record_local.handling)
 		return 0;
 	if (first_look(object.dlfo_link_map))
 		return 1;
-	__atomic_store_n(&newest, object.dlfo_link_map->l_ld, __ATOMIC_RELAXED);
+	atomic_store_explicit(&newest, object.dlfo_link_map->l_ld, memory_order_relaxed);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * The checksum of a module without a build-id costs time. So it is kept until a module is removed,
  * because another build can only come to the same place after that.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "modules.h"
@@ -16,7 +17,7 @@ enum { KEPT = 256 };
 /* Only used in a callback of dl_iterate_phdr, during which the linker holds its lock. `key` is
  * stored last, because a signal handler or a fork may come between the stores. */
 static struct {
-	uint64_t key; /* 0: empty */
+	_Atomic uint64_t key; /* 0: empty */
 	struct incstack__identity identity;
 } kept[KEPT];
 
@@ -52,12 +53,12 @@ void incstack__record_identity(const struct dl_phdr_info *info, struct incstack_
 
 	if (incstack__identity_build_id(&source, identity))
 		return;
-	if (__atomic_load_n(&kept[at].key, __ATOMIC_ACQUIRE) == key) {
+	if (atomic_load_explicit(&kept[at].key, memory_order_acquire) == key) {
 		*identity = kept[at].identity;
 		return;
 	}
 	(void)incstack__identity_content(&source, identity);
-	__atomic_store_n(&kept[at].key, 0, __ATOMIC_SEQ_CST);
+	atomic_store_explicit(&kept[at].key, 0, memory_order_seq_cst);
 	kept[at].identity = *identity;
-	__atomic_store_n(&kept[at].key, key, __ATOMIC_RELEASE);
+	atomic_store_explicit(&kept[at].key, key, memory_order_release);
 }

@@ -14,19 +14,21 @@
  * in the word for the loaded objects. That word then ceases to be a candidate, and
  * dl_iterate_phdr is called each time. The same holds if libc has its counters elsewhere.
  */
+#include <stdatomic.h>
+
 #include "modules.h"
 
 enum { ADDED = 1, LOADED = 2, BOTH = ADDED | LOADED };
 enum { WORDS_MAX = 64 };
 
 static struct word {
-	const uint32_t *at;
-	unsigned shows; /* the counters whose values it has had at each look so far */
+	const _Atomic uint32_t *at; /* data of the dynamic linker */
+	_Atomic unsigned shows;     /* the counters whose values it has had at each look so far */
 } words[WORDS_MAX];
 
 static size_t count;
 static uint64_t first_adds; /* before the recorder was loaded */
-static int found;
+static _Atomic bool found;
 
 static unsigned shown(uint32_t value, struct incstack__record_counts counts)
 {
@@ -36,7 +38,7 @@ static unsigned shown(uint32_t value, struct incstack__record_counts counts)
 
 static unsigned shown_now(const struct word *word, struct incstack__record_counts counts)
 {
-	return shown(__atomic_load_n(word->at, __ATOMIC_ACQUIRE), counts);
+	return shown(atomic_load_explicit(word->at, memory_order_acquire), counts);
 }
 
 void incstack__record_linker_begin(const struct incstack__linker_view *before)
@@ -53,7 +55,7 @@ void incstack__record_linker_begin(const struct incstack__linker_view *before)
 			count = 0;
 			return;
 		}
-		words[count++] = (struct word){&before->data[i], shows};
+		words[count++] = (struct word){(const _Atomic uint32_t *)&before->data[i], shows};
 	}
 }
 
@@ -67,20 +69,20 @@ void incstack__record_linker_compare(struct incstack__record_counts counts)
 	for (size_t i = 0; i < count; i++) {
 		const unsigned shows = words[i].shows & shown_now(&words[i], counts);
 
-		__atomic_store_n(&words[i].shows, shows, __ATOMIC_RELAXED);
+		atomic_store_explicit(&words[i].shows, shows, memory_order_relaxed);
 		all |= shows;
 		left += shows != 0;
 	}
-	__atomic_store_n(&found, counts.adds != first_adds && all == BOTH && left >= 2,
-			 __ATOMIC_RELEASE);
+	atomic_store_explicit(&found, counts.adds != first_adds && all == BOTH && left >= 2,
+			      memory_order_release);
 }
 
 int incstack__record_linker_shows(struct incstack__record_counts counts)
 {
-	if (!__atomic_load_n(&found, __ATOMIC_ACQUIRE))
+	if (!atomic_load_explicit(&found, memory_order_acquire))
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		if (__atomic_load_n(&words[i].shows, __ATOMIC_RELAXED) &
+		if (atomic_load_explicit(&words[i].shows, memory_order_relaxed) &
 		    ~shown_now(&words[i], counts))
 			return 0;
 	return 1;

@@ -2,6 +2,8 @@
  *
  * Finds the unwind rules for the core, also in the handler of a tick.
  */
+#include <stdatomic.h>
+
 #include "native/native.h"
 #include "recorder/code/code.h"
 #include "recorder/output/output.h"
@@ -38,7 +40,7 @@ int incstack__record_find_rule(void *context, uintptr_t address, struct incstack
 	 * intercepted. acquire: pairs with the release in forbid_barriers (host.c). */
 	const int forbidden =
 		is_own(address) || incstack__record_host_forbids_barriers(address) ||
-		__atomic_load_n(&incstack__recording.barriers_forbidden, __ATOMIC_ACQUIRE);
+		atomic_load_explicit(&incstack__recording.barriers_forbidden, memory_order_acquire);
 	const int error =
 		incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 

@@ -38,6 +38,7 @@
  *
  * Locks: see docs/invariants.md. `modules` is under LOCK_MODULES.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "modules.h"
@@ -62,10 +63,12 @@ struct spans {
 };
 
 static struct {
-	struct incstack__record_list known;    /* the newest list of the epoch */
-	struct incstack__record_counts newest; /* its counts; read without the lock */
-	uint64_t first;                        /* how many of its modules existed at the start */
-	struct spans blurred;                  /* code in doubt, by epoch */
+	struct incstack__record_list known; /* the newest list of the epoch */
+	struct {
+		_Atomic uint64_t adds, subs;
+	} newest;             /* its counts; read without the lock */
+	uint64_t first;       /* how many of its modules existed at the start */
+	struct spans blurred; /* code in doubt, by epoch */
 	uint32_t lost; /* up to this epoch all code is in doubt: there was no memory for spans */
 	uint64_t announced[ANNOUNCED_MAX]; /* `low` of the modules whose destructors ran */
 	uint32_t announced_count;
@@ -110,9 +113,9 @@ static void update_windows(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	__atomic_store_n(&r->unloading, modules.closing + modules.announced_count,
-			 __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->unloading, modules.closing + modules.announced_count,
+			      memory_order_seq_cst);
+	atomic_fetch_add_explicit(&r->changes, 1, memory_order_release);
 }
 
 static int is_announced(uint64_t low)
@@ -293,7 +296,7 @@ static void end_epoch(const struct incstack__record_list *fresh)
 	for (size_t i = 0; i < difference.gone.count; i++)
 		withdraw(difference.gone.span[i].low);
 	incstack__record_unmap(difference.gone.span, difference.gone.bytes);
-	__atomic_store_n(&r->epoch, r->epoch + 2, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->epoch, r->epoch + 2, memory_order_release);
 	update_windows();
 }
 
@@ -304,11 +307,21 @@ static int is_newer(struct incstack__record_counts a, struct incstack__record_co
 	return a.adds != b.adds ? a.adds > b.adds : (int64_t)(a.subs - b.subs) > 0;
 }
 
+/* Loads the counts. One count may be older than the other. Then the linker's counters differ from
+ * them. */
+static struct incstack__record_counts newest_counts(void)
+{
+	return (struct incstack__record_counts){
+		.adds = atomic_load_explicit(&modules.newest.adds, memory_order_acquire),
+		.subs = atomic_load_explicit(&modules.newest.subs, memory_order_acquire),
+	};
+}
+
 /* Makes a list the known list, and ends the epoch if a module was removed. The counts are stored
  * last, with release. A thread that loads them with acquire (newest_counts) also sees the rest. */
 static void publish(struct incstack__record_list *fresh)
 {
-	if (!is_newer(fresh->counts, modules.newest))
+	if (!is_newer(fresh->counts, newest_counts()))
 		return;
 	if (!modules.known.block.data) {
 		incstack__recording.epoch = 2;
@@ -320,21 +333,13 @@ static void publish(struct incstack__record_list *fresh)
 	incstack__record_list_free(&modules.known);
 	modules.known = *fresh;
 	memset(fresh, 0, sizeof(*fresh));
-	__atomic_store_n(&modules.newest.adds, modules.known.counts.adds, __ATOMIC_RELEASE);
-	__atomic_store_n(&modules.newest.subs, modules.known.counts.subs, __ATOMIC_RELEASE);
+	atomic_store_explicit(&modules.newest.adds, modules.known.counts.adds,
+			      memory_order_release);
+	atomic_store_explicit(&modules.newest.subs, modules.known.counts.subs,
+			      memory_order_release);
 }
 
 /* ---- the interface --------------------------------------------------------------------- */
-
-/* Loads the counts. One count may be older than the other. Then the linker's counters differ from
- * them. */
-static struct incstack__record_counts newest_counts(void)
-{
-	return (struct incstack__record_counts){
-		.adds = __atomic_load_n(&modules.newest.adds, __ATOMIC_ACQUIRE),
-		.subs = __atomic_load_n(&modules.newest.subs, __ATOMIC_ACQUIRE),
-	};
-}
 
 int incstack__record_modules_are(struct incstack__record_counts *counts)
 {
@@ -475,7 +480,7 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 {
 	struct spans blurred;
 
-	if (epoch == __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE) ||
+	if (epoch == atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire) ||
 	    incstack__record_lock(INCSTACK__LOCK_MODULES) != 0)
 		return epoch;
 	blurred = blurred_in(epoch);

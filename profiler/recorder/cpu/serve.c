@@ -6,6 +6,8 @@
  * such call for a long time is served by the handler, as far as that needs no memory from the
  * kernel and no waiting.
  */
+#include <stdatomic.h>
+
 #include "recorder/log/own_stack.h"
 #include "recorder/system/kernel.h"
 #include "recorder/code/modules.h"
@@ -92,7 +94,7 @@ void incstack__serve_begin(void)
 
 static __attribute__((noinline)) void serve_now(void)
 {
-	if (is_inside() || (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	if (is_inside() || (!atomic_load_explicit(&incstack__recording.on, memory_order_relaxed) &&
 			    !incstack__record_begin_late()))
 		return;
 	if (!incstack__record_local.mine)

@@ -8,6 +8,7 @@
  *
  * Each tick is counted as taken, as failed with the reason, or as lost if no signal came for it.
  */
+#include <stdatomic.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -109,15 +110,15 @@ static enum incstack__tick check(const struct tick *tick)
  * compare. */
 static enum incstack__tick take(struct incstack__record *record, const struct incstack_top *top)
 {
-	uint64_t *started = &record->slot->samples_started;
+	_Atomic uint64_t *started = &record->slot->samples_started;
 	int error;
 
 	if (record->check)
 		incstack__record_check_skip(record, record->traces);
-	__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(started, 1, memory_order_relaxed);
 	error = incstack_stack_sample(record->stack, record->traces, 0, top);
 	if (error != 0) {
-		__atomic_sub_fetch(started, 1, __ATOMIC_RELAXED);
+		atomic_fetch_sub_explicit(started, 1, memory_order_relaxed);
 		if (error == INCSTACK_EUNWIND)
 			return INCSTACK__TICK_NO_RULE;
 		return error == INCSTACK_EBUSY ? INCSTACK__TICK_RECORDER : INCSTACK__TICK_NO_ROOM;
@@ -133,15 +134,17 @@ static uint64_t stamp_now(void)
 {
 	struct timespec now;
 
-	if (__atomic_load_n(&incstack__recording.counter, __ATOMIC_RELAXED) != 0)
-		return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);
+	if (atomic_load_explicit(&incstack__recording.counter, memory_order_relaxed) != 0)
+		return atomic_fetch_add_explicit(&incstack__recording.counter, 1,
+						 memory_order_seq_cst) +
+		       1;
 	incstack__clock(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static void count(struct incstack__record *record, enum incstack__tick what, uint64_t ticks)
 {
-	__atomic_add_fetch(&record->live.ticks[what], ticks, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&record->live.ticks[what], ticks, memory_order_relaxed);
 }
 
 static uint64_t truncated(const struct incstack__record *record)
@@ -286,7 +289,7 @@ static void count_failed_call(const struct incstack__record *record, const void 
 		record ? record : incstack__recording.shared_record;
 
 	if (incstack__restart_failed_call(ucontext))
-		__atomic_add_fetch(&counting->slot->failed_calls, 1, __ATOMIC_RELAXED);
+		atomic_fetch_add_explicit(&counting->slot->failed_calls, 1, memory_order_relaxed);
 }
 
 /* Whether the tick came in the recorder: in an event, or while the last tick was handled. In the
@@ -311,7 +314,7 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 	struct incstack__record *record = incstack__record_local.mine;
 	int cancel_type;
 
-	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if (!atomic_load_explicit(&incstack__recording.on, memory_order_relaxed))
 		return;
 	if (incstack__record_local.state == 0)
 		count_failed_call(record, ucontext);

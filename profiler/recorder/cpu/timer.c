@@ -8,6 +8,7 @@
  *
  * The kernel deletes timers at an exec, and a child of fork has none.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -36,7 +37,7 @@ struct action {
 };
 
 /* The handler that was installed before ours. */
-static void (*behind)(int number, siginfo_t *info, void *context);
+static void (*_Atomic behind)(int number, siginfo_t *info, void *context);
 static void (*on_tick)(uint64_t ticks, const void *ucontext);
 static const char mark; /* its address tells our timers' signals from others */
 
@@ -52,7 +53,8 @@ static int is_tick(const siginfo_t *info)
 
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	void (*handler)(int, siginfo_t *, void *) = __atomic_load_n(&behind, __ATOMIC_RELAXED);
+	void (*handler)(int, siginfo_t *, void *) =
+		atomic_load_explicit(&behind, memory_order_relaxed);
 
 	if ((uintptr_t)handler > (uintptr_t)SIG_IGN)
 		handler(number, info, context);
@@ -107,7 +109,7 @@ int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext))
 		return -1;
 	if (there.handler == on_signal)
 		return 0;
-	__atomic_store_n(&behind, there.handler, __ATOMIC_RELAXED);
+	atomic_store_explicit(&behind, there.handler, memory_order_relaxed);
 	return set_action(SIGNAL, &ours, NULL);
 }
 

@@ -2,6 +2,8 @@
  *
  * The slow ways into an event, and what a jump out of an event leaves behind.
  */
+#include <stdatomic.h>
+
 #include "recorder/code/code.h"
 #include "recorder/events/enter.h"
 #include "recorder/log/check.h"
@@ -42,7 +44,7 @@ void incstack__event_count_interrupting(void)
 	const uintptr_t state = incstack__record_local.state;
 
 	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine &&
-	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	    atomic_load_explicit(&incstack__recording.on, memory_order_relaxed))
 		count_missing(incstack__record_local.mine);
 }
 

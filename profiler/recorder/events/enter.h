@@ -6,6 +6,8 @@
 #ifndef INCSTACK_RECORDER_EVENT_H
 #define INCSTACK_RECORDER_EVENT_H
 
+#include <stdatomic.h>
+
 #include "recorder/code/code.h"
 #include "recorder/events/events.h"
 #include "recorder/log/check.h"
@@ -40,7 +42,8 @@ static inline int is_on(const struct incstack__record *record, uintptr_t at)
 static inline int is_quick(const struct incstack__record *record)
 {
 	return record && record->log.used < record->quick &&
-	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
+	       record->changes ==
+		       atomic_load_explicit(&incstack__recording.changes, memory_order_relaxed);
 }
 
 /* Between begin() and end(), a signal handler starts no event of its own. Only a jump can leave the
@@ -48,19 +51,19 @@ static inline int is_quick(const struct incstack__record *record)
 static inline void begin(uintptr_t sp)
 {
 	incstack__record_local.state = sp;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void end(void)
 {
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	incstack__record_local.state = 0;
 }
 
 /* Counts an event that is not recorded because it interrupted another event. */
 static inline void count_missing(const struct incstack__record *record)
 {
-	__atomic_add_fetch(&record->slot->interrupting, 1, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&record->slot->interrupting, 1, memory_order_relaxed);
 }
 
 /* Begins an event. Returns the calling thread's record, or the shared record with the recording's
@@ -70,13 +73,13 @@ static inline struct incstack__record *enter(void)
 	const uintptr_t sp = HERE;
 	struct incstack__record *record;
 
-	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	if (!atomic_load_explicit(&incstack__recording.on, memory_order_relaxed) &&
 	    !incstack__record_begin_late())
 		return NULL;
 	if (incstack__record_local.state != 0 && !incstack__event_end_left(sp))
 		return NULL;
 	begin(sp);
-	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED)) {
+	if (!atomic_load_explicit(&incstack__recording.on, memory_order_relaxed)) {
 		end(); /* a handler has forked before begin(), and this child has no recording */
 		return NULL;
 	}

@@ -2,6 +2,8 @@
  *
  * The events of every kind of recording: jumps, switches of contexts, unloads, ends of threads.
  */
+#include <stdatomic.h>
+
 #include "recorder/code/code.h"
 #include "recorder/events/enter.h"
 #include "recorder/events/events.h"
@@ -48,7 +50,7 @@ void incstack__record_jump(uintptr_t sp)
 {
 	struct incstack__record *record;
 
-	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if (!atomic_load_explicit(&incstack__recording.on, memory_order_relaxed))
 		return;
 	incstack__event_end_left(sp);
 	record = enter();
@@ -56,7 +58,7 @@ void incstack__record_jump(uintptr_t sp)
 		return;
 	if (sp >= record->low && sp < record->high)
 		incstack_stack_unwinding_to(record->stack, sp);
-	if (__atomic_load_n(&incstack__recording.contexts, __ATOMIC_ACQUIRE))
+	if (atomic_load_explicit(&incstack__recording.contexts, memory_order_acquire))
 		jump_to_context(sp);
 	leave(record);
 }
@@ -101,7 +103,7 @@ void incstack__record_unload(enum incstack__unload what, const void *address)
 {
 	struct incstack__record *record;
 
-	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) ||
+	if (!atomic_load_explicit(&incstack__recording.on, memory_order_relaxed) ||
 	    (incstack__record_local.state != 0 && !incstack__event_end_left(HERE)))
 		return;
 	begin(HERE);

@@ -3,6 +3,7 @@
  * Makes room for the next event of a thread. Now and then it also reads the clock, writes a
  * batch, or walks callers that were left open.
  */
+#include <stdatomic.h>
 #include <time.h>
 
 #include "recorder/code/code.h"
@@ -118,7 +119,8 @@ static int is_full_with_time(const struct incstack__record *record)
 static int try_to_make_room(struct incstack__record *record)
 {
 	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
-	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
+	const uint32_t changes =
+		atomic_load_explicit(&incstack__recording.changes, memory_order_acquire);
 
 	if (!stack_suffices(record)) {
 		incstack__record_note(INCSTACK__NOTE_SMALL_STACK);

@@ -3,6 +3,8 @@
  * Hides the thunks from the program. Before the program looks at a return address or walks its
  * stack, the return addresses that thunks have replaced are restored (walker.c).
  */
+#include <stdatomic.h>
+
 #include "recorder/code/code.h"
 #include "recorder/events/events.h"
 #include "recorder/log/check.h"
@@ -17,7 +19,7 @@ extern const char _end[] __attribute__((visibility("hidden")));
 static void walked(struct incstack__walker *walk)
 {
 	if (incstack__record_local.mine &&
-	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	    atomic_load_explicit(&incstack__recording.on, memory_order_relaxed))
 		incstack__record_as_event(incstack__walker_lift, walk);
 }
 
@@ -54,16 +56,16 @@ const void *incstack__record_real_address(const void *address)
  * the barriers. */
 void incstack__record_lookup(uintptr_t caller, int certain)
 {
-	static uintptr_t known;
+	static _Atomic uintptr_t known;
 	const uintptr_t from = incstack_slot_read(&caller);
 
-	if (__builtin_expect(from == __atomic_load_n(&known, __ATOMIC_RELAXED), 1) ||
+	if (__builtin_expect(from == atomic_load_explicit(&known, memory_order_relaxed), 1) ||
 	    from - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start) ||
 	    incstack__record_local.state != 0)
 		return;
 	if (incstack_unwinder_known(from)) {
 		if (certain) /* it is libgcc_s; other answers may change later */
-			__atomic_store_n(&known, from, __ATOMIC_RELAXED);
+			atomic_store_explicit(&known, from, memory_order_relaxed);
 		return;
 	}
 	if (certain)

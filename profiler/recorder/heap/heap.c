@@ -8,6 +8,7 @@
  * free_slowly() records the event. An allocation on another stack goes to the record of the context
  * that has this stack, or else to the shared record (put_elsewhere).
  */
+#include <stdatomic.h>
 #include <x86intrin.h>
 
 #include "recorder/events/enter.h"
@@ -55,19 +56,21 @@ static __attribute__((noinline)) void reserve_ahead(struct incstack__record *rec
  * kill leaves a whole word. */
 static inline void count_start(const struct incstack__record *record, int alone)
 {
-	uint64_t *started = &record->slot->samples_started;
+	_Atomic uint64_t *started = &record->slot->samples_started;
 
 	if (alone)
-		__atomic_store_n(started, *started + 1, __ATOMIC_RELAXED);
+		atomic_store_explicit(started,
+				      atomic_load_explicit(started, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
 	else
-		__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
+		atomic_fetch_add_explicit(started, 1, memory_order_relaxed);
 }
 
 /* Counts a trace that is missing because a signal handler has interrupted a return that the core
  * intercepts. The core takes no sample until it has served the return. */
 static void count_in_return(const struct incstack__record *record)
 {
-	__atomic_add_fetch(&record->slot->in_return, 1, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&record->slot->in_return, 1, memory_order_relaxed);
 }
 
 /* Takes a sample again after an error, if the error was a lack of memory and there is more memory.

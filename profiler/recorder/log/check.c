@@ -5,6 +5,7 @@
  * has cached about code when modules are loaded or unloaded. With --crosscheck=own, the core makes
  * the walk (full_walk.c), and libunwind only now and then.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "own_stack.h"
@@ -56,9 +57,9 @@ static int move(struct incstack__record *record, size_t size)
 		memcpy(words, before, used(record) * sizeof(*words));
 	check->words = words;
 	check->size = size;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	record->live.walks = (uintptr_t)words;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	record->live.walk_bytes = size * sizeof(*words);
 	incstack__spool_room_release(before, bytes_before);
 	return 0;
@@ -104,7 +105,7 @@ void incstack__record_check_destroy(struct incstack__record *record)
 	if (!check)
 		return;
 	record->live.walks = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	incstack__spool_room_release(check->words, check->size * sizeof(*check->words));
 	incstack__record_unmap(check->walk, WALK_BYTES);
 	incstack__record_unmap(check, sizeof(*check));
@@ -146,8 +147,8 @@ static void put_walk(struct incstack__record *record, uint64_t index,
 		at[1 + 2 * i] = frames[i].pc;
 		at[2 + 2 * i] = frames[i].sp;
 	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(at, count + 1, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit((_Atomic uint64_t *)at, count + 1, memory_order_relaxed);
 }
 
 /* Walks with libunwind. libunwind masks signals through libc, which would unblock libc's internal
@@ -190,7 +191,7 @@ static int walk_with_libunwind(const struct wanted_walk *wanted)
 	while (i < count && (frames[i].sp != wanted->top->sp || frames[i].pc != pc))
 		i++;
 	put_walk(record, wanted->index, frames + i, (size_t)(count - i));
-	__atomic_add_fetch(&record->slot->unwound, 1, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&record->slot->unwound, 1, memory_order_relaxed);
 	return 0;
 }
 
@@ -266,7 +267,7 @@ void incstack__record_check_skip(struct incstack__record *record, uint64_t index
 		return;
 	check->first[index] = (uint32_t)first(check, index);
 	check->words[check->first[index]] = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	live->walk_count = index + 1;
 }
 

@@ -3,6 +3,7 @@
  * Writes what a thread has recorded: it retrieves the traces, encodes a block, and makes one
  * write.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -136,7 +137,7 @@ static void follow_mode_of_core(const struct incstack__record *record)
  * end_epoch (unload.c). */
 static void begin_batch(struct incstack__record *record)
 {
-	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+	record->epoch = atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire);
 	record->live.epoch = record->epoch;
 }
 
@@ -160,7 +161,7 @@ static void fit_log(struct incstack__record *record)
 static void begin_anew(struct incstack__record *record)
 {
 	incstack__tracefile_log_clear(&record->log);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	record->live.tally = record->live.newest;
 	if (record->check)
 		incstack__record_check_clear(record);

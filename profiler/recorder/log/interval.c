@@ -3,6 +3,7 @@
  * Chooses which allocations are recorded if not all of them are recorded. It samples by bytes, and
  * remembers the addresses of the sampled blocks.
  */
+#include <stdatomic.h>
 #include <math.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -79,9 +80,9 @@ int incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
  * cleared. So an address without its bit was not recorded. relaxed: the program itself orders the
  * allocation of a block before its deallocation. */
 enum { SEEN_BITS = 1 << 22 };
-static uint64_t seen[SEEN_BITS / 64];
+static _Atomic uint64_t seen[SEEN_BITS / 64];
 
-static uint64_t *seen_word(const void *block, uint64_t *bit)
+static _Atomic uint64_t *seen_word(const void *block, uint64_t *bit)
 {
 	const uint64_t hash = ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 42;
 
@@ -92,17 +93,17 @@ static uint64_t *seen_word(const void *block, uint64_t *bit)
 void incstack__record_mark(const void *block)
 {
 	uint64_t bit;
-	uint64_t *word = seen_word(block, &bit);
+	_Atomic uint64_t *word = seen_word(block, &bit);
 
 	if (incstack__recording.interval > 1)
-		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }
 
 int incstack__record_is_marked(const void *block)
 {
 	uint64_t bit;
-	const uint64_t *word = seen_word(block, &bit);
+	const _Atomic uint64_t *word = seen_word(block, &bit);
 
 	return incstack__recording.interval <= 1 ||
-	       (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
+	       (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0;
 }

@@ -7,6 +7,7 @@
 #ifndef INCSTACK_RECORDER_LOG_H
 #define INCSTACK_RECORDER_LOG_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include <incstack/incstack.h>
@@ -45,7 +46,7 @@ struct incstack__record {
 	uintptr_t high;
 	uint32_t changes; /* recording.changes when `quick` was set */
 	int alone;        /* whether no other record was in use when `quick` was set */
-	struct incstack__record *next;
+	struct incstack__record *_Atomic next;
 	struct incstack__record_check *check; /* null: no crosscheck */
 	uint64_t retrieved;                   /* traces of all earlier batches */
 	uint64_t blurred;                     /* frames whose callers were cut off: unload.c */
@@ -66,7 +67,7 @@ struct incstack__record {
 	uint32_t epoch; /* in which its open batch was recorded */
 	pid_t tid;
 	int destructor_runs;          /* how often its TLS destructor has run */
-	int held;                     /* FREE, WANTED, HELD or RELEASED: exit.c */
+	_Atomic int held;             /* FREE, WANTED, HELD or RELEASED: exit.c */
 	uintptr_t held_at;            /* the stack pointer of the thread while it is held */
 	struct incstack_top held_top; /* where the signal that holds it has interrupted it */
 	struct incstack__blocked_call held_call;
@@ -112,7 +113,8 @@ static inline size_t incstack__record_depth(const struct incstack__record *recor
  * it. acquire: pairs with the release in end_epoch (unload.c). */
 static inline int incstack__record_is_past(const struct incstack__record *record)
 {
-	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+	return record->epoch !=
+	       atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire);
 }
 
 /* Whether the batch must be written before another event. */

@@ -3,6 +3,7 @@
  * The memory of a record and its events, which the spool has. A kill may come between any two stores,
  * and the spool's reader must find a record that is whole.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "recorder/log/log.h"
@@ -18,7 +19,7 @@ struct incstack__record *incstack__spool_record(void)
 		return NULL;
 	next = is_new ? 0 : record->live.next;
 	record->live.magic = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	memset(&record->log, 0, offsetof(struct incstack__record, live));
 	memset((void *)(&record->live + 1), 0,
 	       sizeof(*record) - offsetof(struct incstack__record, live) - sizeof(record->live));
@@ -66,7 +67,7 @@ void incstack__spool_log_fit(struct incstack__record *record, size_t bytes)
 void incstack__spool_record_release(struct incstack__record *record)
 {
 	record->live.magic = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	record->log.used = 0;
 	incstack__spool_log_fit(record, INCSTACK__SPOOL_EVENT_BYTES);
 	incstack__spool_page_release(record);

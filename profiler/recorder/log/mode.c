@@ -2,6 +2,8 @@
  *
  * Gives a stack the mode to which the recording fell back.
  */
+#include <stdatomic.h>
+
 #include "recorder/log/log.h"
 
 /* Once the mode has changed, no rule needs to forbid barriers. So the first thread that follows
@@ -17,7 +19,7 @@ void incstack__record_follow_mode(struct incstack__record *record)
 		return;
 	incstack__record_protect(&before);
 	incstack_stack_set_mode(record->stack, r->mode);
-	if (__atomic_exchange_n(&r->barriers_forbidden, 0, __ATOMIC_ACQ_REL))
+	if (atomic_exchange_explicit(&r->barriers_forbidden, 0, memory_order_acq_rel))
 		incstack_runtime_code_unloading(r->runtime, NULL, 0, UINTPTR_MAX);
 	incstack__record_unprotect(&before);
 }

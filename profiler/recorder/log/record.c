@@ -2,6 +2,8 @@
  *
  * Records of threads and contexts: prepared, shown to readers of the spool, and released.
  */
+#include <stdatomic.h>
+
 #include "own_stack.h"
 #include "recorder/code/code.h"
 #include "recorder/log/check.h"
@@ -17,7 +19,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 {
 	record->number = number;
 	record->slot = &incstack__recording.slots[0];
-	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+	record->epoch = atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire);
 	incstack__record_seed(record);
 	record->block_bytes = incstack__kind->samples_in_handlers ? BLOCK_BYTES_AHEAD
 								  : 2 * INCSTACK__SPOOL_EVENT_BYTES;
@@ -36,7 +38,7 @@ void incstack__record_publish(struct incstack__record *record)
 	record->live.tally = record->live.newest;
 	record->live.epoch = record->epoch;
 	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	record->live.magic = INCSTACK__SPOOL_RECORD_MAGIC;
 }
 
@@ -54,7 +56,8 @@ void incstack__record_discard(struct incstack__record *record)
 uint32_t incstack__record_number(void)
 {
 	struct incstack__recording *r = &incstack__recording;
-	const uint32_t number = __atomic_add_fetch(&r->threads_seen, 1, 5);
+	const uint32_t number =
+		atomic_fetch_add_explicit(&r->threads_seen, 1, memory_order_seq_cst) + 1;
 
 	if (number > 1)
 		incstack__record_share();

@@ -5,6 +5,7 @@
 #ifndef INCSTACK_RECORDER_STAMP_H
 #define INCSTACK_RECORDER_STAMP_H
 
+#include <stdatomic.h>
 #include <x86intrin.h>
 
 #include "recorder/code/code.h"
@@ -15,7 +16,7 @@
 
 static inline int is_alone(void)
 {
-	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
+	return !atomic_load_explicit(&incstack__recording.shared, memory_order_relaxed);
 }
 
 /* Stamps order the events of different records. While there is only one record, a count suffices,
@@ -55,12 +56,12 @@ static inline int log_free(struct incstack__tracefile_log *log, int alone, const
  * fast path then. seq_cst: the stamps of all threads are in one order. */
 static inline uint64_t stamp_of_counter(void)
 {
-	return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);
+	return atomic_fetch_add_explicit(&incstack__recording.counter, 1, memory_order_seq_cst) + 1;
 }
 
 static inline int has_counter(void)
 {
-	return __atomic_load_n(&incstack__recording.counter, __ATOMIC_RELAXED) != 0;
+	return atomic_load_explicit(&incstack__recording.counter, memory_order_relaxed) != 0;
 }
 
 /* Logs an event of the slow path. */

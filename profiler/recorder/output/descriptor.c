@@ -5,6 +5,7 @@
  * functions that close or replace descriptors. If the program closes it by a system call, the
  * file is opened again.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -95,7 +96,7 @@ int incstack__record_create(const char *path, struct stat *status)
 int incstack__record_descriptor(struct stat *status)
 {
 	struct incstack__recording *r = &incstack__recording;
-	int closed = __atomic_load_n(&r->fd, __ATOMIC_RELAXED);
+	int closed = atomic_load_explicit(&r->fd, memory_order_relaxed);
 	int error = ENOENT; /* another file has the path */
 	int again;
 
@@ -106,8 +107,8 @@ int incstack__record_descriptor(struct stat *status)
 		error = errno;
 	again = move_high(again, first_number());
 	if (is_file(again, status) &&
-	    __atomic_compare_exchange_n(&r->fd, &closed, again, 0, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED)) {
+	    atomic_compare_exchange_strong_explicit(&r->fd, &closed, again, memory_order_relaxed,
+						    memory_order_relaxed)) {
 		incstack__kernel_flock(again, LOCK_EX | LOCK_NB);
 		return again;
 	}
@@ -121,7 +122,7 @@ int incstack__record_descriptor(struct stat *status)
 
 void incstack__record_close(void)
 {
-	const int fd = __atomic_exchange_n(&incstack__recording.fd, -1, __ATOMIC_RELAXED);
+	const int fd = atomic_exchange_explicit(&incstack__recording.fd, -1, memory_order_relaxed);
 	struct stat status;
 
 	if (is_file(fd, &status))
@@ -135,13 +136,13 @@ void incstack__record_close(void)
 int incstack__record_on_close(unsigned low, unsigned high)
 {
 	const struct incstack__recording *r = &incstack__recording;
-	const int fd = __atomic_load_n(&r->fd, __ATOMIC_RELAXED);
+	const int fd = atomic_load_explicit(&r->fd, memory_order_relaxed);
 	const int saved = errno;
 	struct stat status;
 	int ours;
 
 	if (fd < 0 || (unsigned)fd < low || (unsigned)fd > high ||
-	    !__atomic_load_n(&r->on, __ATOMIC_RELAXED))
+	    !atomic_load_explicit(&r->on, memory_order_relaxed))
 		return -1;
 	ours = incstack__kernel_getpid() == r->pid && is_file(fd, &status);
 	errno = saved;
@@ -159,8 +160,8 @@ void incstack__record_on_replace(int fd)
 	moved = incstack__kernel_fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
 	if (moved < 0)
 		moved = incstack__kernel_fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (moved >= 0 &&
-	    !__atomic_compare_exchange_n(&r->fd, &fd, moved, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (moved >= 0 && !atomic_compare_exchange_strong_explicit(
+				  &r->fd, &fd, moved, memory_order_relaxed, memory_order_relaxed))
 		incstack__kernel_close(moved);
 	errno = saved;
 }

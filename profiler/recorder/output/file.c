@@ -3,6 +3,7 @@
  * The trace file of this process: writes its header, maps its shared counters, and appends
  * blocks.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -84,7 +85,7 @@ void incstack__record_note_unwritable(void)
 /* Stops writing. If a block was not written completely, no block after it could be read. */
 static int give_up(enum incstack__tracefile_note note)
 {
-	if (__atomic_exchange_n(&incstack__recording.failed, 1, __ATOMIC_RELAXED) == 0)
+	if (atomic_exchange_explicit(&incstack__recording.failed, 1, memory_order_relaxed) == 0)
 		incstack__record_note(note);
 	return -1;
 }
@@ -104,7 +105,8 @@ void incstack__record_note_in(const char *path, enum incstack__tracefile_note no
 					      PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 					      INCSTACK__TRACEFILE_HEADER_BYTES);
 	if (slots != MAP_FAILED) {
-		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
+		atomic_fetch_or_explicit(&slots[0].notes, UINT64_C(1) << note,
+					 memory_order_relaxed);
 		incstack__kernel_munmap(slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	}
 	if (fd >= 0)
@@ -169,7 +171,7 @@ int incstack__record_write_parts(struct iovec *parts, int count)
 
 	for (int i = 0; i < count; i++)
 		bytes += parts[i].iov_len;
-	if (__atomic_load_n(&incstack__recording.failed, __ATOMIC_RELAXED) != 0)
+	if (atomic_load_explicit(&incstack__recording.failed, memory_order_relaxed) != 0)
 		return -1;
 	fd = incstack__record_descriptor(&status);
 	if (fd < 0)

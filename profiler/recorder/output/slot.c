@@ -8,6 +8,8 @@
  * The release in incstack__slot_give pairs with the acquire in take(), so that the new owner sees
  * the counts of the last owner.
  */
+#include <stdatomic.h>
+
 #include "recorder/output/output.h"
 #include "recorder/system/system.h"
 
@@ -27,11 +29,12 @@ static int is_given_out(uint32_t number)
 /* Takes a slot for the calling thread. Returns 0 if another thread has it. */
 static int take(uint32_t number)
 {
-	uint64_t *word = &incstack__recording.slots_taken[number / 64];
+	_Atomic uint64_t *word = &incstack__recording.slots_taken[number / 64];
 
 	return is_given_out(number) &&
-	       !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit_of(number)) &&
-	       !(__atomic_fetch_or(word, bit_of(number), __ATOMIC_ACQUIRE) & bit_of(number));
+	       !(atomic_load_explicit(word, memory_order_relaxed) & bit_of(number)) &&
+	       !(atomic_fetch_or_explicit(word, bit_of(number), memory_order_acquire) &
+		 bit_of(number));
 }
 
 struct incstack__tracefile_slot *incstack__slot_take(void)
@@ -48,8 +51,8 @@ void incstack__slot_give(const struct incstack__tracefile_slot *slot)
 	const uint32_t number = slot ? (uint32_t)(slot - incstack__recording.slots) : 0;
 
 	if (is_given_out(number))
-		__atomic_fetch_and(&incstack__recording.slots_taken[number / 64], ~bit_of(number),
-				   __ATOMIC_RELEASE);
+		atomic_fetch_and_explicit(&incstack__recording.slots_taken[number / 64],
+					  ~bit_of(number), memory_order_release);
 }
 
 int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)

@@ -8,6 +8,7 @@
  * A fork wipes nothing of this. A child that knows of the fork gives the memory up. A child whose
  * fork was not announced never gets here.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "recorder/output/output.h"
@@ -29,12 +30,12 @@ struct piece {
 
 struct pieces {
 	struct piece *free;
-	struct piece *returned; /* by handlers of ticks, without the lock */
+	struct piece *_Atomic returned; /* by handlers of ticks, without the lock */
 };
 
 static struct spool {
-	size_t users;  /* records in use */
-	size_t wanted; /* bytes that a handler did not find */
+	_Atomic size_t users;  /* records in use */
+	_Atomic size_t wanted; /* bytes that a handler did not find */
 	struct pieces records;
 	struct pieces chunks;
 	struct pieces rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
@@ -54,8 +55,8 @@ static void *cut(size_t bytes)
 
 void incstack__spool_want(size_t bytes)
 {
-	if (bytes > __atomic_load_n(&spool.wanted, __ATOMIC_RELAXED))
-		__atomic_store_n(&spool.wanted, bytes, __ATOMIC_RELAXED);
+	if (bytes > atomic_load_explicit(&spool.wanted, memory_order_relaxed))
+		atomic_store_explicit(&spool.wanted, bytes, memory_order_relaxed);
 }
 
 /* Each thread may soon need memory in its handler. The memory for many threads is limited. */
@@ -65,8 +66,8 @@ void incstack__spool_ahead(void)
 	size_t bytes;
 
 	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	bytes = AHEAD + __atomic_load_n(&spool.users, __ATOMIC_RELAXED) * AHEAD_OF_USER +
-		__atomic_load_n(&spool.wanted, __ATOMIC_RELAXED);
+	bytes = AHEAD + atomic_load_explicit(&spool.users, memory_order_relaxed) * AHEAD_OF_USER +
+		atomic_load_explicit(&spool.wanted, memory_order_relaxed);
 	incstack__spool_file_ahead(bytes < AHEAD_MOST ? bytes : AHEAD_MOST);
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
@@ -77,7 +78,8 @@ static struct piece *take_free(struct pieces *pieces)
 	struct piece *piece;
 
 	if (!pieces->free)
-		pieces->free = __atomic_exchange_n(&pieces->returned, NULL, __ATOMIC_ACQUIRE);
+		pieces->free =
+			atomic_exchange_explicit(&pieces->returned, NULL, memory_order_acquire);
 	piece = pieces->free;
 	if (piece)
 		pieces->free = piece->next;
@@ -100,9 +102,9 @@ static void *take(struct pieces *pieces, size_t bytes, int *is_new)
 
 static void give_without_lock(struct pieces *pieces, struct piece *piece)
 {
-	piece->next = __atomic_load_n(&pieces->returned, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&pieces->returned, &piece->next, piece, 1,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	piece->next = atomic_load_explicit(&pieces->returned, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&pieces->returned, &piece->next, piece,
+						      memory_order_release, memory_order_relaxed))
 		;
 }
 
@@ -145,7 +147,7 @@ void incstack__spool_list(struct incstack__spool_live *live)
 		return;
 	incstack__lock_take(INCSTACK__LOCK_SPOOL);
 	live->next = header->records;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	header->records = offset;
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
@@ -155,13 +157,13 @@ void *incstack__spool_page(int *is_new)
 	void *memory = take(&spool.records, RECORD_BYTES, is_new);
 
 	if (memory)
-		__atomic_add_fetch(&spool.users, 1, __ATOMIC_RELAXED);
+		atomic_fetch_add_explicit(&spool.users, 1, memory_order_relaxed);
 	return memory;
 }
 
 void incstack__spool_page_release(void *memory)
 {
-	__atomic_sub_fetch(&spool.users, 1, __ATOMIC_RELAXED);
+	atomic_fetch_sub_explicit(&spool.users, 1, memory_order_relaxed);
 	give(&spool.records, memory);
 }
 

@@ -4,6 +4,7 @@
  * step is allocated before anything is stored there, because a store would end the process if the
  * disk were full.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ static void add_segment(void *memory, uint64_t offset, size_t bytes)
 
 	header->segment[header->segments] = (struct incstack__spool_segment){
 		.address = (uintptr_t)memory, .bytes = bytes, .offset = offset};
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	header->segments++;
 	spool_file.next = spool_file.filled = memory;
 	spool_file.left = bytes;

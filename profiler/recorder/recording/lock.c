@@ -4,6 +4,7 @@
  */
 #include "lock.h"
 
+#include <stdatomic.h>
 #include <linux/futex.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,14 +16,14 @@
 
 /* Not libc's mutex, because a library of the program may replace the mutex functions (kernel.h). */
 static struct lock {
-	uint32_t state;
+	_Atomic uint32_t state;
 	uint32_t depth; /* how often the owner has taken the lock */
-	uintptr_t owner;
+	_Atomic uintptr_t owner;
 } locks[INCSTACK__LOCKS];
 enum { FREE, TAKEN, AWAITED };
 
-static int forking;  /* threads that are forking */
-static int too_long; /* a fork has taken too long, so no thread waits for it */
+static _Atomic int forking;   /* threads that are forking */
+static _Atomic bool too_long; /* a fork has taken too long, so no thread waits for it */
 
 enum { NAPS_MOST = 500 }; /* each at least 20 us */
 
@@ -33,7 +34,7 @@ static INCSTACK__TLS struct {
 	int stopped;                /* threads that this thread has stopped */
 } mine;
 
-static void expect(int holds)
+static void expect(bool holds)
 {
 	if (!holds)
 		incstack__record_note(INCSTACK__NOTE_BROKEN);
@@ -95,7 +96,7 @@ static uintptr_t self(void)
 
 static void own(struct lock *lock)
 {
-	__atomic_store_n(&lock->owner, self(), __ATOMIC_RELAXED);
+	atomic_store_explicit(&lock->owner, self(), memory_order_relaxed);
 	lock->depth = 1;
 }
 
@@ -104,12 +105,12 @@ static int take_if_free(struct lock *lock)
 {
 	uint32_t state = FREE;
 
-	if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == self()) {
+	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) == self()) {
 		lock->depth++;
 		return 1;
 	}
-	if (!__atomic_compare_exchange_n(&lock->state, &state, TAKEN, 0, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!atomic_compare_exchange_strong_explicit(&lock->state, &state, TAKEN,
+						     memory_order_acquire, memory_order_relaxed))
 		return 0;
 	own(lock);
 	return 1;
@@ -120,7 +121,7 @@ static void take(struct lock *lock)
 {
 	if (take_if_free(lock))
 		return;
-	while (__atomic_exchange_n(&lock->state, AWAITED, __ATOMIC_ACQUIRE) != FREE)
+	while (atomic_exchange_explicit(&lock->state, AWAITED, memory_order_acquire) != FREE)
 		incstack__system_call(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, AWAITED, NULL);
 	own(lock);
 }
@@ -129,8 +130,8 @@ static void give(struct lock *lock)
 {
 	if (--lock->depth != 0)
 		return;
-	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&lock->state, FREE, __ATOMIC_RELEASE) == AWAITED)
+	atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&lock->state, FREE, memory_order_release) == AWAITED)
 		incstack__system_call(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
 }
 
@@ -150,7 +151,7 @@ int incstack__lock_try(enum incstack__lock lock)
 
 static int is_forking(void)
 {
-	return __atomic_load_n(&forking, __ATOMIC_SEQ_CST) != 0;
+	return atomic_load_explicit(&forking, memory_order_seq_cst) != 0;
 }
 
 static void nap(void)
@@ -164,8 +165,8 @@ int incstack__lock_take_after_fork(enum incstack__lock lock)
 
 	while (incstack__lock_try(lock) != 0) {
 		if (is_forking() && ++naps >= NAPS_MOST)
-			__atomic_store_n(&too_long, 1, __ATOMIC_RELAXED);
-		if (is_forking() && __atomic_load_n(&too_long, __ATOMIC_RELAXED))
+			atomic_store_explicit(&too_long, true, memory_order_relaxed);
+		if (is_forking() && atomic_load_explicit(&too_long, memory_order_relaxed))
 			return -1;
 		nap();
 	}
@@ -175,7 +176,7 @@ int incstack__lock_take_after_fork(enum incstack__lock lock)
 void incstack__lock_fork(void)
 {
 	incstack__lock_may_wait();
-	__atomic_add_fetch(&forking, 1, __ATOMIC_SEQ_CST);
+	atomic_fetch_add_explicit(&forking, 1, memory_order_seq_cst);
 	incstack__lock_take(INCSTACK__LOCK_MODULES);
 	incstack__lock_take(INCSTACK__LOCK_WALK);
 }
@@ -184,8 +185,8 @@ void incstack__lock_forked(void)
 {
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	incstack__lock_give(INCSTACK__LOCK_MODULES);
-	if (__atomic_sub_fetch(&forking, 1, __ATOMIC_SEQ_CST) == 0)
-		__atomic_store_n(&too_long, 0, __ATOMIC_RELAXED);
+	if (atomic_fetch_sub_explicit(&forking, 1, memory_order_seq_cst) - 1 == 0)
+		atomic_store_explicit(&too_long, false, memory_order_relaxed);
 }
 
 void incstack__lock_give(enum incstack__lock lock)
@@ -198,6 +199,7 @@ void incstack__lock_give(enum incstack__lock lock)
 void incstack__locks_make(void)
 {
 	note_made();
-	forking = too_long = 0;
+	forking = 0;
+	too_long = false;
 	memset(locks, 0, sizeof(locks));
 }

@@ -3,6 +3,8 @@
  * The data of the recording and of each thread, notes for the report, and the step from one record
  * in use to several.
  */
+#include <stdatomic.h>
+
 #include "recorder/recording/recording.h"
 #include "recorder/system/system.h"
 
@@ -15,13 +17,14 @@ void incstack__record_note(enum incstack__tracefile_note note)
 	struct incstack__tracefile_slot *slots = incstack__recording.slots;
 	const uint64_t bit = UINT64_C(1) << note;
 
-	if (slots && !(__atomic_load_n(&slots[0].notes, __ATOMIC_RELAXED) & bit))
-		__atomic_fetch_or(&slots[0].notes, bit, __ATOMIC_RELAXED);
+	if (slots && !(atomic_load_explicit(&slots[0].notes, memory_order_relaxed) & bit))
+		atomic_fetch_or_explicit(&slots[0].notes, bit, memory_order_relaxed);
 }
 
 void incstack__record_note_for_good(enum incstack__tracefile_note note)
 {
-	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
+	atomic_fetch_or_explicit(&incstack__recording.why, UINT64_C(1) << note,
+				 memory_order_relaxed);
 	incstack__record_note(note);
 }
 
@@ -30,8 +33,8 @@ void incstack__record_share(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	if (__atomic_load_n(&r->shared, __ATOMIC_RELAXED))
+	if (atomic_load_explicit(&r->shared, memory_order_relaxed))
 		return;
-	__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->shared, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->changes, 1, memory_order_release);
 }

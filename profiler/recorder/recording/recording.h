@@ -6,6 +6,7 @@
 #ifndef INCSTACK_RECORDER_RECORDING_H
 #define INCSTACK_RECORDER_RECORDING_H
 
+#include <stdatomic.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,39 +33,43 @@ struct incstack__record;
  * also sees that the old rules are forgotten. */
 struct incstack__recording {
 	struct incstack_runtime *runtime;
-	struct incstack__record *threads;
+	struct incstack__record *_Atomic threads;
 	struct incstack__record *shared_record; /* see struct incstack__record */
-	struct incstack__record *contexts;
+	struct incstack__record *_Atomic contexts;
 	struct incstack__tracefile_slot *slots;
-	uint64_t slots_taken[INCSTACK__TRACEFILE_SLOTS / 64]; /* slot.c */
+	_Atomic uint64_t slots_taken[INCSTACK__TRACEFILE_SLOTS / 64]; /* slot.c */
 	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
 	uint64_t seed;     /* of the choice of samples; 0: each thread has its own seed */
-	int elapsed;       /* tests: timers count elapsed time, also of sleeping threads */
-	uint32_t mode;
-	uint64_t why;     /* the notes that hold until the process ends */
-	int mode_changed; /* whether the mode changed from patch to validate during recording */
-	int barriers_forbidden; /* whether rules that forbid barriers were given out */
-	uint32_t threads_seen;
-	uint32_t threads_new;  /* threads since the last look for threads that are gone */
-	uint32_t threads_look; /* threads that were left at that look */
+	bool elapsed;      /* tests: timers count elapsed time, also of sleeping threads */
+	_Atomic uint32_t mode;
+	_Atomic uint64_t why; /* the notes that hold until the process ends */
+	_Atomic bool
+		mode_changed; /* whether the mode changed from patch to validate during recording */
+	_Atomic bool barriers_forbidden; /* whether rules that forbid barriers were given out */
+	_Atomic uint32_t threads_seen;
+	_Atomic uint32_t threads_new;  /* threads since the last look for threads that are gone */
+	_Atomic uint32_t threads_look; /* threads that were left at that look */
 	uint32_t contexts_made;
-	uint32_t epoch;     /* an even number: unload.c */
-	uint32_t unloading; /* non-zero: each event checks for unloaded code */
-	uint32_t changes;   /* counts changes of on, epoch, unloading, shared, ...; from 1 */
+	_Atomic uint32_t epoch;     /* an even number: unload.c */
+	_Atomic uint32_t unloading; /* non-zero: each event checks for unloaded code */
+	_Atomic uint32_t changes; /* counts changes of on, epoch, unloading, shared, ...; from 1 */
 	enum incstack__check {
 		INCSTACK__CHECK_NONE,
 		INCSTACK__CHECK_LIBUNWIND,
 		INCSTACK__CHECK_OWN
 	} crosscheck;
-	int follow;
-	int stopping;     /* recording stops early, because the program enters a sandbox */
-	int unlisted;     /* threads that make system calls while their record is not in the list */
-	uint64_t counter; /* the newest stamp if the time-stamp counter is forbidden, else 0 */
-	int on;
-	int wiped;  /* whether forks wipe it; if not, no record may be shared with a child */
-	int shared; /* whether more than one record is in use. Each event then reads a clock */
-	int failed; /* the file could not be written */
-	int fd;
+	bool follow;
+	_Atomic bool stopping; /* recording stops early, because the program enters a sandbox */
+	_Atomic int
+		unlisted; /* threads that make system calls while their record is not in the list */
+	_Atomic uint64_t
+		counter; /* the newest stamp if the time-stamp counter is forbidden, else 0 */
+	_Atomic bool on;
+	bool wiped; /* whether forks wipe it; if not, no record may be shared with a child */
+	_Atomic bool
+		shared; /* whether more than one record is in use. Each event then reads a clock */
+	_Atomic bool failed; /* the file could not be written */
+	_Atomic int fd;
 	dev_t device; /* of the file */
 	ino_t inode;
 	pid_t pid;
@@ -83,9 +88,9 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
-	int handling;       /* in the handler of a tick, which may not allocate or wait for locks */
-	int no_second_tick; /* in the handler, and another tick would overwrite its frame */
-	int tick_is_due;    /* the next tick came while the handler ran */
+	bool handling;      /* in the handler of a tick, which may not allocate or wait for locks */
+	bool no_second_tick; /* in the handler, and another tick would overwrite its frame */
+	bool tick_is_due;    /* the next tick came while the handler ran */
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
@@ -101,7 +106,7 @@ static inline int incstack__record_lock(enum incstack__lock lock)
 
 static inline int incstack__record_is_unloading(void)
 {
-	return __atomic_load_n(&incstack__recording.unloading, __ATOMIC_RELAXED) != 0;
+	return atomic_load_explicit(&incstack__recording.unloading, memory_order_relaxed) != 0;
 }
 
 /* Leaves a note for the report. May be called in any thread and in a signal handler. */

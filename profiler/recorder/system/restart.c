@@ -4,6 +4,7 @@
  * the number of the call with the result by the time the handler runs. So the number is read before
  * the signal is sent, and used if nothing else has changed.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -35,7 +36,7 @@ static int parse(const char *text, uint64_t words[WORDS])
  * calls, which do not agree with its registers. */
 void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
 {
-	uint64_t *to = (uint64_t *)call;
+	_Atomic uint64_t *to = (_Atomic uint64_t *)call;
 	uint64_t words[WORDS];
 	char path[64];
 	char text[256];
@@ -44,7 +45,7 @@ void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
 	if (incstack__record_read_small(path, text, sizeof(text)) == 0 || !parse(text, words))
 		return;
 	for (int i = 0; i < WORDS; i++)
-		__atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
+		atomic_store_explicit(&to[i], words[i], memory_order_relaxed);
 }
 
 /* The number of the call, or -1 if it must not be made again. A second connect fails because the
@@ -52,7 +53,7 @@ void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
  * by now. The kernel's restart_syscall continues a call that a handler has ended. */
 static int64_t number_of(const struct incstack__blocked_call *call)
 {
-	const int64_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);
+	const int64_t number = atomic_load_explicit(&call->number, memory_order_relaxed);
 
 	switch (number) {
 	case SYS_connect:
@@ -70,10 +71,12 @@ static int is_that_of(const struct incstack__blocked_call *call, const greg_t *r
 
 	for (int i = 0; i < 6; i++)
 		if ((uint64_t)registers[places[i]] !=
-		    __atomic_load_n(&call->arguments[i], __ATOMIC_RELAXED))
+		    atomic_load_explicit(&call->arguments[i], memory_order_relaxed))
 			return 0;
-	return (uint64_t)registers[REG_RSP] == __atomic_load_n(&call->sp, __ATOMIC_RELAXED) &&
-	       (uint64_t)registers[REG_RIP] == __atomic_load_n(&call->pc, __ATOMIC_RELAXED);
+	return (uint64_t)registers[REG_RSP] ==
+		       atomic_load_explicit(&call->sp, memory_order_relaxed) &&
+	       (uint64_t)registers[REG_RIP] ==
+		       atomic_load_explicit(&call->pc, memory_order_relaxed);
 }
 
 void incstack__restart(const struct incstack__blocked_call *call, void *ucontext)

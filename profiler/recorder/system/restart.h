@@ -12,9 +12,9 @@
 
 /* The call in which a thread is blocked. */
 struct incstack__blocked_call {
-	int64_t number;
-	uint64_t arguments[6];
-	uint64_t sp, pc;
+	_Atomic int64_t number;
+	_Atomic uint64_t arguments[6];
+	_Atomic uint64_t sp, pc;
 };
 
 /* Reads the call from /proc. `*call` stays as it is if the thread is in no call, or if that is

@@ -7,6 +7,7 @@
  *
  * The caller of each public function holds the recording's lock.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <ucontext.h>
 
@@ -76,7 +77,7 @@ static void discard(uint32_t at)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *context = by_low[at];
-	struct incstack__record **link = &r->contexts;
+	struct incstack__record *_Atomic *link = &r->contexts;
 
 	incstack_stack_set_owner(context->stack);
 	if (!context->no_barriers)
@@ -192,7 +193,7 @@ static void add(struct incstack__record *context)
 	by_low[at] = context;
 	r->contexts_made++;
 	context->next = r->contexts;
-	__atomic_store_n(&r->contexts, context, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->contexts, context, memory_order_release);
 }
 
 /* Makes the record of a context that is about to run. swapcontext also saves a thread's own

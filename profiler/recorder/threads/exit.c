@@ -11,6 +11,7 @@
  * pairs with it. FREE: the handler's store ends the exchange; it pairs with the acquire loads in
  * wait_for_released and change().
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -60,8 +61,8 @@ static void nap(void)
 
 static int change(struct incstack__record *record, int from, int to)
 {
-	return __atomic_compare_exchange_n(&record->held, &from, to, 0, __ATOMIC_ACQ_REL,
-					   __ATOMIC_ACQUIRE);
+	return atomic_compare_exchange_strong_explicit(&record->held, &from, to,
+						       memory_order_acq_rel, memory_order_acquire);
 }
 
 /* The signal handler. A thread inside the recorder, or in a return through a thunk, does not hold
@@ -84,10 +85,10 @@ static void hold(int number, siginfo_t *info, void *context)
 	if (!change(record, WANTED, HELD))
 		return;
 	incstack__record_local.state = INCSTACK__INSIDE;
-	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
+	while (atomic_load_explicit(&record->held, memory_order_acquire) == HELD)
 		nap();
 	incstack_stack_set_owner(record->stack);
-	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
+	atomic_store_explicit(&record->held, FREE, memory_order_release);
 	incstack__record_local.state = 0;
 	errno = saved;
 }
@@ -133,7 +134,7 @@ static int is_left(const struct incstack__record *record)
 
 static void release(struct incstack__record *record)
 {
-	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
+	atomic_store_explicit(&record->held, RELEASED, memory_order_release);
 }
 
 static void write_held(struct incstack__record *record, int last)
@@ -165,7 +166,7 @@ static void write_gone(struct incstack__record *record, int last)
 	incstack__record_write_gone(record);
 	incstack__record_contexts_flush(record->tid, 0, NULL, last);
 	record->written = times;
-	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
+	atomic_store_explicit(&record->held, FREE, memory_order_release);
 }
 
 /* Sends the signal to all threads that are left. A thread that was asked before may have been in
@@ -176,7 +177,7 @@ static void ask_all(int last)
 		if (!is_left(i))
 			continue;
 		change(i, FREE, WANTED);
-		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == WANTED && ask(i) != 0 &&
+		if (atomic_load_explicit(&i->held, memory_order_acquire) == WANTED && ask(i) != 0 &&
 		    incstack__record_is_gone(i))
 			write_gone(i, last);
 	}
@@ -190,7 +191,7 @@ static int write_all_held(int last)
 	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next) {
 		if (!is_left(i))
 			continue;
-		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != HELD) {
+		if (atomic_load_explicit(&i->held, memory_order_acquire) != HELD) {
 			left++;
 		} else if (is_held_in_vain(i)) {
 			left++;
@@ -233,7 +234,7 @@ static void wait_for_released(void)
 	for (int step = 0; step < WAIT_STEPS; step++, nap()) {
 		const struct incstack__record *i = incstack__recording.threads;
 
-		while (i && __atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != RELEASED)
+		while (i && atomic_load_explicit(&i->held, memory_order_acquire) != RELEASED)
 			i = i->next;
 		if (!i)
 			break;
@@ -353,8 +354,8 @@ void incstack__record_exit(void)
 	if (not_ours())
 		return;
 	incstack__record_protect(&before);
-	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
+	atomic_store_explicit(&incstack__recording.on, 0, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&incstack__recording.changes, 1, memory_order_seq_cst);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__kind->stop();
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);

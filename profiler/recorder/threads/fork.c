@@ -10,6 +10,7 @@
  * gets private copies of what it shares with the parent, which it may change without harm. If
  * children are recorded, the new recording starts at the thread's next event after that.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -35,8 +36,8 @@ static int interrupted; /* whether the forking thread is in the middle of an eve
 static INCSTACK__TLS uintptr_t state_before;
 /* In a child that was forked in the middle of an event or a return, until it starts a new
  * recording: the record of its thread, and how many events came too early to be recorded. */
-static struct incstack__record *unfinished;
-static uint64_t events_missed;
+static struct incstack__record *_Atomic unfinished;
+static _Atomic uint64_t events_missed;
 
 void *incstack__wiped_allocate(void *context, size_t bytes)
 {
@@ -181,10 +182,10 @@ int incstack__record_begin_late(void)
 {
 	struct incstack__protection before;
 
-	if (!__atomic_load_n(&unfinished, __ATOMIC_RELAXED))
+	if (!atomic_load_explicit(&unfinished, memory_order_relaxed))
 		return 0;
 	if (!is_finished()) {
-		__atomic_add_fetch(&events_missed, 1, __ATOMIC_RELAXED);
+		atomic_fetch_add_explicit(&events_missed, 1, memory_order_relaxed);
 		return 0;
 	}
 	incstack__record_protect(&before);

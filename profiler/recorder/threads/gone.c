@@ -4,6 +4,7 @@
  * thread writes what they have recorded. Their stacks are not accessed, because the memory may
  * belong to another thread by now.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static void give_up(struct incstack__record *record)
  * the caller's thread number belongs to a thread that is gone. Returns how many are left. */
 static uint32_t give_up_all(pid_t tid)
 {
-	struct incstack__record **at = &incstack__recording.threads;
+	struct incstack__record *_Atomic *at = &incstack__recording.threads;
 	uint32_t left = 0;
 
 	while (*at) {
@@ -63,7 +64,7 @@ static uint32_t give_up_all(pid_t tid)
 			continue;
 		}
 		/* release: as in create() of thread.c. */
-		__atomic_store_n(at, record->next, __ATOMIC_RELEASE);
+		atomic_store_explicit(at, record->next, memory_order_release);
 		give_up(record);
 	}
 	return left;
@@ -74,13 +75,13 @@ void incstack__record_release_gone(void)
 	struct incstack__recording *r = &incstack__recording;
 	uint32_t left;
 
-	if (__atomic_add_fetch(&r->threads_new, 1, __ATOMIC_RELAXED) <
-	    __atomic_load_n(&r->threads_look, __ATOMIC_RELAXED) + LOOK_FIRST)
+	if (atomic_fetch_add_explicit(&r->threads_new, 1, memory_order_relaxed) + 1 <
+	    atomic_load_explicit(&r->threads_look, memory_order_relaxed) + LOOK_FIRST)
 		return;
 	incstack__record_modules(); /* modules are checked before each batch */
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	left = give_up_all(incstack__kernel_gettid());
-	__atomic_store_n(&r->threads_look, left, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->threads_new, 0, __ATOMIC_RELAXED);
+	atomic_store_explicit(&r->threads_look, left, memory_order_relaxed);
+	atomic_store_explicit(&r->threads_new, 0, memory_order_relaxed);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }

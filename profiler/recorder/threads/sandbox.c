@@ -5,6 +5,7 @@
  * recorder's system calls, everything is written, all return addresses are restored, and from then
  * on the recorder makes no system call.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <sys/prctl.h>
@@ -117,7 +118,7 @@ static int ends_recording(const struct sock_fprog *program)
 
 static int is_recording(void)
 {
-	return __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	return atomic_load_explicit(&incstack__recording.on, memory_order_relaxed) &&
 	       incstack__kernel_getpid() == incstack__recording.pid;
 }
 
@@ -134,7 +135,7 @@ static void enter_sandbox(int strict, const void *program)
 	if (!ends)
 		return;
 	incstack__record_note(INCSTACK__NOTE_SECCOMP);
-	__atomic_store_n(&incstack__recording.stopping, 1, __ATOMIC_SEQ_CST);
+	atomic_store_explicit(&incstack__recording.stopping, 1, memory_order_seq_cst);
 	if (incstack__record_local.state == 0)
 		incstack__record_await_unlisted();
 	incstack__record_exit();
@@ -153,11 +154,12 @@ static void leave_clock(void)
 	incstack__record_note(INCSTACK__NOTE_NO_TSC);
 	/* If the counter has begun, the thread may be forbidden to read the time-stamp counter
 	 * already. */
-	if (__atomic_load_n(&r->counter, __ATOMIC_RELAXED) == 0)
-		__atomic_compare_exchange_n(&r->counter, &none, __rdtsc() + (UINT64_C(1) << 32), 0,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (atomic_load_explicit(&r->counter, memory_order_relaxed) == 0)
+		atomic_compare_exchange_strong_explicit(&r->counter, &none,
+							__rdtsc() + (UINT64_C(1) << 32),
+							memory_order_seq_cst, memory_order_seq_cst);
 	incstack__record_share();
-	__atomic_add_fetch(&r->changes, 1, __ATOMIC_SEQ_CST);
+	atomic_fetch_add_explicit(&r->changes, 1, memory_order_seq_cst);
 }
 
 void incstack__record_forbid(enum incstack__forbidden what, const void *filter)

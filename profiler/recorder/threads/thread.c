@@ -3,6 +3,7 @@
  * The records of threads. A record is made at the thread's first event and released in the last
  * round of the thread's TLS destructors. A forked child drops its thread's record.
  */
+#include <stdatomic.h>
 #include <limits.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ static struct incstack__record *create(void)
 	incstack__kind->begin_thread(record);
 	record->next = r->threads;
 	/* release: a fork may come at any time, and its child must find a complete record. */
-	__atomic_store_n(&r->threads, record, __ATOMIC_RELEASE);
+	atomic_store_explicit(&r->threads, record, memory_order_release);
 	unlock();
 	return record;
 }
@@ -75,16 +76,16 @@ int incstack__record_begin_unlisted(void)
 
 	/* seq_cst, like the accesses in incstack__record_await_unlisted: either this thread sees
 	 * `stopping`, or the waiting thread sees the count. */
-	__atomic_add_fetch(&r->unlisted, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&r->stopping, __ATOMIC_SEQ_CST))
+	atomic_fetch_add_explicit(&r->unlisted, 1, memory_order_seq_cst);
+	if (!atomic_load_explicit(&r->stopping, memory_order_seq_cst))
 		return 1;
-	__atomic_sub_fetch(&r->unlisted, 1, __ATOMIC_SEQ_CST);
+	atomic_fetch_sub_explicit(&r->unlisted, 1, memory_order_seq_cst);
 	return 0;
 }
 
 void incstack__record_end_unlisted(void)
 {
-	__atomic_sub_fetch(&incstack__recording.unlisted, 1, __ATOMIC_SEQ_CST);
+	atomic_fetch_sub_explicit(&incstack__recording.unlisted, 1, memory_order_seq_cst);
 }
 
 void incstack__record_await_unlisted(void)
@@ -92,7 +93,7 @@ void incstack__record_await_unlisted(void)
 	enum { NAPS = 20000 };
 
 	for (int i = 0; i < NAPS; i++) {
-		if (__atomic_load_n(&incstack__recording.unlisted, __ATOMIC_SEQ_CST) <= 0)
+		if (atomic_load_explicit(&incstack__recording.unlisted, memory_order_seq_cst) <= 0)
 			return;
 		incstack__nap(50000);
 	}
@@ -132,7 +133,7 @@ struct incstack__record *incstack__record_make(void)
 
 static void unlink_record(const struct incstack__record *record)
 {
-	struct incstack__record **at = &incstack__recording.threads;
+	struct incstack__record *_Atomic *at = &incstack__recording.threads;
 
 	lock();
 	while (*at && *at != record)

@@ -3,6 +3,8 @@
  * A walk of the program over its own stack. While the walk lasts, no barrier is on the stack.
  */
 
+#include <stdatomic.h>
+
 #include "recorder/code/code.h"
 #include "recorder/log/check.h"
 #include "recorder/output/output.h"
@@ -54,7 +56,7 @@ static void lift_context(void)
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__protection before;
 
-	if (!__atomic_load_n(&r->contexts, __ATOMIC_ACQUIRE))
+	if (!atomic_load_explicit(&r->contexts, memory_order_acquire))
 		return;
 	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
