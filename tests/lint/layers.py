@@ -85,22 +85,15 @@ STRATA = {
         "format",
     ),
     "recorder": (
-        "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
-        " path seccomp_filter libunwind loaded",
-        "name await descriptor identity interval own_stack protect slot spool_file",
-        "spool",
-        "file host allocators thunks",
-        "modules rule unload timer",
-        "interrupted",
-        "check restart.c",
-        "flush record",
-        "context gone",
-        "walker",
-        "room thread renew",
-        "exit fork tick",
-        "event sandbox",
-        "new shown",
-        "serve",
+        "system/*",
+        "recording/*",
+        "output/*",
+        "code/*",
+        "log/*",
+        "threads/*",
+        "events/*",
+        "heap/*",
+        "cpu/*",
         "start",
     ),
     "tracefile": (
@@ -163,7 +156,7 @@ EXCEPTIONS = {
 OUTSIDE = ("adapters/lua",)
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
+STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c")
 
 
 def texts_of_product():
