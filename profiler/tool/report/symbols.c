@@ -198,9 +198,8 @@ static size_t find_frames(struct tool_symbols *symbols, uint64_t code,
 	if (code == INCSTACK__CCT_NO_THREAD)
 		return one("[unknown thread]", frames);
 	if (code >= INCSTACK__CCT_THREADS)
-		return one(tool_text(&symbols->texts,
-				     incstack__tracefile_reader_name(symbols->reader,
-								     code - INCSTACK__CCT_THREADS)),
+		return one(store(symbols, incstack__tracefile_reader_name(
+						  symbols->reader, code - INCSTACK__CCT_THREADS)),
 			   frames);
 	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	/* A return address may be the first address of the next function, so 1 is subtracted. */
