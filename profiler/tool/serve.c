@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "tracefile/spool_format.h"
+#include "debuginfod.h"
 #include "foreign.h"
 #include "output.h"
+#include "package.h"
 #include "proc.h"
 #include "tool/report/jit_names.h"
 #include "serve.h"
@@ -130,6 +132,28 @@ static int serve_module(void *context, const struct tool_jail_request *request,
 	return is_program(served->fd) ? 0 : ENOEXEC; /* the jail closes it */
 }
 
+static int serve_debuginfod(void *context, const struct tool_jail_request *request,
+			    struct tool_jail_served *served)
+{
+	(void)context;
+	served->fd = tool_debuginfod_find(request->text);
+	if (served->fd < 0)
+		return ENOENT;
+	return is_program(served->fd) ? 0 : ENOEXEC;
+}
+
+static int serve_package(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	char name[TOOL_PACKAGE_MOST];
+	const size_t length = tool_package_find(request->text, name);
+
+	(void)context;
+	memcpy(served->bytes, name, length);
+	served->answer.length = (uint32_t)length;
+	return length > 0 ? 0 : ENOENT;
+}
+
 /* Anybody may write to /tmp. */
 static int serve_jit(void *context, const struct tool_jail_request *request,
 		     struct tool_jail_served *served)
@@ -199,6 +223,8 @@ const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
 	{TOOL_SERVE_SPOOL, serve_spool},
 	{TOOL_SERVE_SPOOL_DONE, serve_spool_done},
 	{TOOL_SERVE_MODULE, serve_module},
+	{TOOL_SERVE_DEBUGINFOD, serve_debuginfod},
+	{TOOL_SERVE_PACKAGE, serve_package},
 	{TOOL_SERVE_JIT, serve_jit},
 	{TOOL_SERVE_PROCESS, serve_process},
 	{TOOL_SERVE_SCRATCH, serve_scratch},

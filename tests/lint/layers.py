@@ -114,13 +114,14 @@ STRATA = {
         "foreign names printed",
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
-        " hottest progress profile/expansion"
+        " hottest progress profile/expansion debuginfod package"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
         "scratch report/trace_map report/debug_file report/source_functions",
         "report/source",
         "report/module_symbols",
+        "report/module_tell",
         "record/run profile_io report/symbols",
         "report/frames report/timeline attach/process/*",
         "report/profile attach/kernel/* attach/output/*",
