@@ -120,9 +120,11 @@ static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *l
 }
 
 /* Whether a frame is an address without a name. In pprof, its location has no lines. */
-static bool is_bare(const struct incstack__frame *frame)
+static bool is_bare(const struct incstack_profile *profile, const struct incstack__frame *frame)
 {
-	return frame->place && frame->name == INCSTACK__NONE;
+	return frame->name == INCSTACK__NONE && frame->place &&
+	       (profile->modules.places[frame->place - 1].address ||
+		frame->flags & INCSTACK_OBJECT_RAW);
 }
 
 static void put_place(const struct incstack_profile *profile, uint32_t place, pb_ostream_t *message)
@@ -151,7 +153,7 @@ static int put_location(struct pprof_writer *writer, uint64_t id)
 	(void)incstack__pprof_put_number(&message, PPROF_LOCATION_ID, id);
 	while (rest && !error) {
 		rest = incstack__pprof_chain_next(&writer->chains, rest, &frame);
-		if (!is_bare(&profile->frames[frame]))
+		if (!is_bare(profile, &profile->frames[frame]))
 			error = put_line(writer, frame, &message);
 	}
 	put_place(profile, profile->frames[frame].place, &message);
@@ -170,7 +172,7 @@ static int put_frame(struct pprof_writer *writer, uint32_t number)
 
 	if (frame->flags & INCSTACK_PROFILE_LABEL)
 		return 0;
-	if (!is_bare(frame)) {
+	if (!is_bare(profile, frame)) {
 		error = incstack__function_of(&writer->set, profile, number, &function);
 		if (!error && function == writer->functions)
 			error = put_function(writer, (uint32_t)writer->functions++);
