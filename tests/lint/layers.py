@@ -113,12 +113,14 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
         " hottest progress profile/expansion"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
-        "scratch report/trace_map report/debug_file",
+        "scratch report/trace_map report/debug_file report/source_functions",
+        "report/source",
+        "report/module_symbols",
         "record/run profile_io report/symbols",
         "report/frames report/timeline attach/process/*",
         "report/profile attach/kernel/* attach/output/*",
