@@ -72,8 +72,8 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h named_root read/json_surrogates",
-        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page",
-        "extra meta module pcct jit perf_map timeline.c visit",
+        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/pprof_threads write/writer write/flame_page",
+        "extra meta module write/pprof_code pcct jit perf_map timeline.c visit",
         "cct losses read/reader read/unpack",
         "read/lines",
         "fold heap_tree mixed_tree inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
