@@ -109,14 +109,15 @@ static int serve_process(void *context, const struct tool_jail_request *request,
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* A core file is an ELF file, too, and holds the memory of a process. */
+/* The files that dwz makes are said to be relocatable. A core file is an ELF file, too, and holds the memory of a
+ * process. */
 static bool is_program(int fd)
 {
 	Elf64_Ehdr header;
 
 	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
 	       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+	       (header.e_type == ET_EXEC || header.e_type == ET_DYN || header.e_type == ET_REL);
 }
 
 static int serve_module(void *context, const struct tool_jail_request *request,

@@ -49,12 +49,23 @@ static bool has_crc(int fd, GElf_Word crc)
 	return has;
 }
 
-/* How the build-id of a file compares with the wanted one. */
+/* How the build-id of a file compares with the wanted one. A file that was cut off is another one. */
 enum same { SAME, NONE, OTHER };
+
+/* The table of sections lies at the end of a file. */
+static bool is_cut_off(Elf *elf)
+{
+	GElf_Ehdr header;
+	size_t size = 0;
+
+	(void)elf_rawfile(elf, &size);
+	return gelf_getehdr(elf, &header) == NULL || header.e_shoff == 0 || header.e_shoff > size ||
+	       (size - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum;
+}
 
 static enum same compare_id(int fd, const struct id *wanted)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	Elf *elf = elf_version(EV_CURRENT) != EV_NONE ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
 	const void *found = NULL;
 	const ssize_t length = elf != NULL ? dwelf_elf_gnu_build_id(elf, &found) : 0;
 	enum same same = NONE;
@@ -64,6 +75,8 @@ static enum same compare_id(int fd, const struct id *wanted)
 				       memcmp(found, wanted->bytes, wanted->length) == 0
 			       ? SAME
 			       : OTHER;
+	if (elf == NULL || is_cut_off(elf))
+		same = OTHER;
 	elf_end(elf);
 	return same;
 }

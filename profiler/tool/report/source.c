@@ -55,6 +55,7 @@ static void add_extents(struct tool_source *source, Dwarf_Die *die, uint32_t uni
 		source->extents = more;
 		more[source->extent_count++] = (struct extent){low, high, unit};
 	}
+	source->is_damaged |= at < 0;
 }
 
 static bool add_unit(struct tool_source *source, Dwarf_Die *die)
@@ -63,6 +64,7 @@ static bool add_unit(struct tool_source *source, Dwarf_Die *die)
 
 	if (more == NULL)
 		return false;
+	source->is_damaged |= dwarf_tag(die) == DW_TAG_invalid;
 	source->units = more;
 	more[source->unit_count] = (struct unit){.die = *die};
 	add_extents(source, die, source->unit_count++);
@@ -92,7 +94,7 @@ struct tool_source *tool_source_make(Dwarf *dwarf, uint64_t *left)
 	       tool_source_spend(left))
 		if (!add_unit(source, split.addr != NULL ? &split : &die))
 			break;
-	source->is_damaged = got < 0;
+	source->is_damaged |= got < 0;
 	if (source->extent_count > 0)
 		qsort(source->extents, source->extent_count, sizeof(*source->extents), by_low);
 	return source;
