@@ -195,10 +195,16 @@ enum incstack_profile_format {
 	INCSTACK_FORMAT_SPEEDSCOPE, /* JSON of speedscope */
 	INCSTACK_FORMAT_FIREFOX,    /* JSON of the Firefox Profiler, processed form */
 	INCSTACK_FORMAT_HTML,       /* a flame graph; can be written, but not read */
+	/* Files of other programs, which can be read, but not written: */
+	INCSTACK_FORMAT_PERF_SCRIPT, /* the text of perf script */
+	INCSTACK_FORMAT_HEAPTRACK,   /* heaptrack's data, as its commands leave them */
+	INCSTACK_FORMAT_MASSIF,      /* of valgrind's massif: what was live at the peak */
+	INCSTACK_FORMAT_DHAT,        /* of valgrind's DHAT in its mode heap */
 };
 
 /* Returns the format for a path by its suffix (.folded, .pb.gz, .speedscope.json,
- * .firefox.json, .html), or for the name of a format ("pprof"); 0 if there is none.
+ * .firefox.json, .html), or for the name of a format ("pprof", "perf-script", "heaptrack", "massif",
+ * "dhat"); 0 if there is none. A suffix .gz or .zst may follow.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_profile_format_of(const char *path);
 
@@ -233,7 +239,7 @@ struct incstack_profile_problem {
 	const char *why; /* a constant string; null if there was none */
 };
 
-/* Reads a file into a new profile, with the details that `keep` names (INCSTACK_KEEP_*; 0: none).
+/* Reads a file, which may be packed by gzip or zstd, into a new profile, with the details that `keep` names (INCSTACK_KEEP_*; 0: none).
  * The profile gets the kinds of the file; for folded files {"samples", "count"}. If the stream of a
  * pprof file cannot seek, a temporary file is used. In JSON files of other programs, times are
  * converted to nanoseconds, fractional weights are rounded so that their sum does not change, and
