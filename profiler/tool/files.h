@@ -37,6 +37,11 @@ int tool_files_scratch(void); /* without a name, for reading and writing */
 enum tool_files_jit { TOOL_FILES_JIT_MAP, TOOL_FILES_JIT_DUMP };
 int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner);
 
+/* A new file that is to replace an input, which nobody writes any more. Nobody else can write to the input until
+ * tool_files_replaced is called, which returns 0, or -1 and sets errno: then the input stays as it is. */
+int tool_files_replace(const char *path);
+int tool_files_replaced(const char *path, bool failed);
+
 /* Removes the spool, when what it has is in the trace with that path. */
 void tool_files_spool_is_done(const char *path);
 /* When a process has started; 0: there is none. */

@@ -177,20 +177,26 @@ static void print_image(const struct image *image, int whole)
 
 static void print_all(const struct image *images, size_t count)
 {
-	struct tool_sum sum = {0};
 	size_t most = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		tool_sum_add(&sum, &images[i].sum);
+	for (size_t i = 0; i < count; i++)
 		if (images[i].sum.bytes > images[most].sum.bytes)
 			most = i;
-	}
 	for (size_t i = 0; i < count; i++)
 		if (i != most)
 			print_image(&images[i], 0);
 	print_image(&images[most], 1);
 	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n",
 		tool_name(images[most].file), tool_name(images[most].file));
+}
+
+/* The last line. */
+static void print_sum(const struct image *images, size_t count)
+{
+	struct tool_sum sum = {0};
+
+	for (size_t i = 0; i < count; i++)
+		tool_sum_add(&sum, &images[i].sum);
 	tool_sum_print(&sum, stderr);
 }
 
@@ -217,6 +223,9 @@ static int report_images(void *context)
 			failed |= report_image(&images->all[i], images->by_thread);
 		}
 	print_all(images->all, images->count);
+	for (size_t i = 0; i < images->count; i++)
+		tool_trace_pack(images->all[i].file);
+	print_sum(images->all, images->count);
 	return failed;
 }
 
