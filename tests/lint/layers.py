@@ -98,8 +98,11 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity",
-        "modules notes walks write",
-        "chunk slots threads",
+        "columns modules notes walks write",
+        "chunk pointers slots threads",
+        "codec_events codec_objects",
+        "codec.c",
+        "pack unpack",
         "read spool_read",
         "replay",
     ),
