@@ -151,8 +151,11 @@ static bool frame_equal(const struct incstack__frame *a, const struct incstack__
 	       a->file == b->file && a->place == b->place;
 }
 
-static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
-		     uint32_t hash)
+/* Most frames are there already. So this is a function of its own, whose registers a search does not
+ * save. */
+__attribute__((noinline)) static int frame_add(struct incstack_profile *profile,
+					       const struct incstack__frame *key, uint32_t hash,
+					       uint32_t *frame)
 {
 	int error;
 
@@ -165,8 +168,9 @@ static int frame_add(struct incstack_profile *profile, const struct incstack__fr
 					       (uint32_t)profile->frames_used);
 	if (error)
 		return error;
-	profile->frames[profile->frames_used] = *key;
-	profile->frames[profile->frames_used++].name = key->key;
+	*frame = (uint32_t)profile->frames_used++;
+	profile->frames[*frame] = *key;
+	profile->frames[*frame].name = key->key;
 	return 0;
 }
 
@@ -199,16 +203,12 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 {
 	uint32_t hash = frame_hash(key);
 	size_t cursor = hash;
-	int error;
 
 	while ((*frame = incstack__table_probe(&profile->frame_table, hash, &cursor)) !=
 	       INCSTACK__NONE)
 		if (frame_equal(&profile->frames[*frame], key))
 			return 0;
-	error = frame_add(profile, key, hash);
-	if (!error)
-		*frame = (uint32_t)profile->frames_used - 1;
-	return error;
+	return frame_add(profile, key, hash, frame);
 }
 
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
