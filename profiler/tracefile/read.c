@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "notes.h"
+#include "packed.h"
 
 struct block_ref {
 	uint64_t offset;
@@ -33,6 +34,7 @@ struct cursor {
 struct incstack__tracefile_reader {
 	const unsigned char *data;
 	size_t size;
+	struct incstack__tracefile_unpacked unpacked; /* or the file itself: what `data` is */
 	struct incstack__tracefile_header header;
 	struct incstack__tracefile_problem problem;
 	struct incstack__tracefile_totals totals;
@@ -56,24 +58,6 @@ static void note_damage(struct incstack__tracefile_reader *reader, const char *w
 }
 
 /* ---- the header and its counters ------------------------------------------- */
-
-static const char *check_header(const struct incstack__tracefile_header *header, size_t size)
-{
-	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACEFILE_MAGIC)
-		return "this is not a trace file";
-	if (size < INCSTACK__TRACEFILE_START)
-		return "the header is cut off";
-	if (header->version != INCSTACK__TRACEFILE_VERSION)
-		return "the file's version is not supported: another version of incstack made it";
-	if (header->checksum != incstack__tracefile_header_sum(*header))
-		return "the header is damaged";
-	if (header->slots != INCSTACK__TRACEFILE_SLOTS ||
-	    header->slot_bytes != INCSTACK__TRACEFILE_SLOT_BYTES ||
-	    header->kind >= INCSTACK__TRACEFILE_KINDS ||
-	    header->command[sizeof(header->command) - 1] != 0)
-		return "the header is malformed";
-	return NULL;
-}
 
 /* `damaged` is the offset of the first damaged slot, or 0. */
 static void read_slots(struct incstack__tracefile_reader *reader)
@@ -142,7 +126,7 @@ static int scan_blocks(struct incstack__tracefile_reader *reader)
 			return 0;
 		}
 		if (left < sizeof(block) || block.length > left - sizeof(block)) {
-			reader->totals.truncated_bytes = left;
+			reader->totals.truncated_bytes += left;
 			return 0;
 		}
 		problem = read_block(reader, &block, offset);
@@ -407,6 +391,16 @@ int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
 
 /* ---- open and close ------------------------------------------------------------ */
 
+/* What a packed file lost is reported like the same of another file. */
+static void note_unpacked(struct incstack__tracefile_reader *reader)
+{
+	const struct incstack__tracefile_unpacked *unpacked = &reader->unpacked;
+
+	reader->totals.truncated_bytes += unpacked->cut;
+	if (unpacked->what != NULL)
+		note_damage(reader, unpacked->what, unpacked->offset);
+}
+
 int incstack__tracefile_open(const void *data, size_t size, struct incstack__tracefile_reader **out,
 			     struct incstack__tracefile_problem *problem)
 {
@@ -418,17 +412,23 @@ int incstack__tracefile_open(const void *data, size_t size, struct incstack__tra
 	reader = calloc(1, sizeof(*reader));
 	if (!reader)
 		return INCSTACK_ENOMEM;
-	reader->data = data;
-	reader->size = size;
-	if (size > 0)
-		memcpy(&reader->header, data,
-		       size < sizeof(reader->header) ? size : sizeof(reader->header));
-	problem->what = check_header(&reader->header, size);
-	if (problem->what) {
+	if (incstack__tracefile_unpack(data, size, &reader->unpacked) != 0) {
+		incstack__tracefile_close(reader);
+		return INCSTACK_ENOMEM;
+	}
+	reader->data = reader->unpacked.data;
+	reader->size = reader->unpacked.size;
+	problem->what =
+		incstack__tracefile_header_check(reader->data, reader->size, &reader->header);
+	if (problem->what != NULL) {
+		if (reader->unpacked.what != NULL)
+			*problem = (struct incstack__tracefile_problem){reader->unpacked.what,
+									reader->unpacked.offset};
 		incstack__tracefile_close(reader);
 		return INCSTACK_EINVAL;
 	}
 	read_slots(reader);
+	note_unpacked(reader);
 	if (scan_blocks(reader) != 0 || add_tallies(reader) != 0) {
 		incstack__tracefile_close(reader);
 		return INCSTACK_ENOMEM;
@@ -449,6 +449,7 @@ void incstack__tracefile_close(struct incstack__tracefile_reader *reader)
 	free(reader->heap);
 	free(reader->batches.refs);
 	free(reader->tallies.refs);
+	free(reader->unpacked.owned);
 	free(reader);
 }
 

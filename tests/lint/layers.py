@@ -72,8 +72,8 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h named_root read/json_surrogates",
-        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page",
-        "extra meta module pcct jit perf_map timeline.c visit",
+        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/pprof_threads write/writer write/flame_page",
+        "extra meta module write/pprof_code pcct jit perf_map timeline.c visit",
         "cct losses read/reader read/unpack",
         "read/lines",
         "fold heap_tree mixed_tree inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
@@ -98,8 +98,11 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity",
-        "modules notes walks write",
-        "chunk slots threads",
+        "columns modules notes walks write",
+        "chunk pointers slots threads",
+        "codec_events codec_objects",
+        "codec.c",
+        "pack unpack",
         "read spool_read",
         "replay",
     ),
@@ -107,13 +110,14 @@ STRATA = {
         "foreign names printed",
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
-        " hottest progress profile/expansion"
+        " hottest progress profile/expansion debuginfod package"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
         "scratch report/trace_map report/debug_file report/source_functions",
         "report/source",
         "report/module_symbols",
+        "report/module_tell",
         "record/run profile_io report/symbols",
         "report/frames report/timeline attach/process/*",
         "report/profile attach/kernel/* attach/output/*",
