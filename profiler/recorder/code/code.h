@@ -17,11 +17,11 @@
 
 /* host.c */
 /* Looks for what does not work with mode patch: hardware that guards return addresses, and
- * certain runtimes among the loaded objects. Returns non-zero if the mode is validate now. */
+ * certain runtimes among the loaded objects. Returns true if the mode is validate now. */
 bool incstack__record_host_look(void);
 /* Leaves a note if the program defines malloc or operator new itself. */
 void incstack__record_host_allocators(void);
-/* Returns non-zero if the mode is patch and the code belongs to one of these runtimes. Return
+/* Returns true if the mode is patch and the code belongs to one of these runtimes. Return
  * addresses into the runtime must not be changed. Takes no lock. */
 bool incstack__record_host_forbids_barriers(uintptr_t address);
 /* rule.c: the embedder's find_rule. Before its first call, the other function sets where the stub

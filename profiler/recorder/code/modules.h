@@ -31,7 +31,7 @@ struct incstack__record_entry {
 	size_t bytes;
 };
 
-/* Reads the entry at *offset and moves *offset to the next. Offset 0 is the first. Returns 0 if
+/* Reads the entry at *offset and moves *offset to the next. Offset 0 is the first. Returns false if
  * there is no entry. */
 bool incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
 				struct incstack__record_entry *entry);
@@ -55,13 +55,13 @@ void incstack__record_identity(const struct dl_phdr_info *info,
 
 /* linker.c: called in a callback of dl_iterate_phdr, with the counts that it reports. */
 void incstack__record_linker_compare(struct incstack__record_counts counts);
-/* Returns non-zero if nothing has changed since these were the counts. Waits for no lock. */
+/* Returns true if nothing has changed since these were the counts. Waits for no lock. */
 bool incstack__record_linker_shows(struct incstack__record_counts counts);
 
-/* unload.c. Not 0: no module has come or gone since the previous call with this variable. Each call
+/* unload.c. True: no module has come or gone since the previous call with this variable. Each call
  * updates the variable. Waits for no lock. */
 bool incstack__record_modules_are(struct incstack__record_counts *counts);
-/* Not 0: no module has come or gone since the newest list. Waits for no lock. */
+/* True: no module has come or gone since the newest list. Waits for no lock. */
 bool incstack__record_modules_unchanged(void);
 
 #endif

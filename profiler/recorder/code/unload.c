@@ -133,9 +133,9 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Finds the known module that contains the address. Returns non-zero if the announcement of its
+/* Finds the known module that contains the address. Returns true if the announcement of its
  * unload is news. It is no news for a module that existed at the start, whose destructors run when
- * the process ends. Returns non-zero, with *low = 0, if no known module contains the address. */
+ * the process ends. Returns true, with *low = 0, if no known module contains the address. */
 static bool is_news(uint64_t address, uint64_t *low)
 {
 	struct incstack__record_entry entry;

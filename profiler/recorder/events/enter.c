@@ -9,8 +9,8 @@
 #include "recorder/log/check.h"
 
 /* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
-* after a jump. The jump has left the event if the event's frame is gone at this stack pointer. A
- * sample that the event began is lost. Returns non-zero if no event is in progress now. */
+ * after a jump. The jump has left the event if the event's frame is gone at this stack pointer. A
+ * sample that the event began is lost. Returns true if no event is in progress now. */
 bool incstack__event_end_left(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};

@@ -18,7 +18,7 @@
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
 /* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
- * after a jump. Returns non-zero if no event is in progress now. */
+ * after a jump. Returns true if no event is in progress now. */
 bool incstack__event_end_left(uintptr_t sp);
 /* Called where no event could begin. If the reason is that a signal handler has interrupted an
  * event, whose record is in use, the lost event is counted. */

@@ -21,7 +21,7 @@ void incstack__record_as_event(void (*function)(struct incstack__record *, void 
 /* room.c */
 /* Whether the batch must be written before another event. */
 bool incstack__record_is_full(const struct incstack__record *record);
-/* Makes room for one more event and its trace. Returns 0 if there is none. */
+/* Makes room for one more event and its trace. Returns false if there is none. */
 bool incstack__record_make_room(struct incstack__record *record);
 /* Walks the callers that samples have left open, so that they are in the spool after a kill. */
 void incstack__record_complete(struct incstack__record *record);

@@ -150,7 +150,7 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags);
 void incstack__record_seed(struct incstack__record *record);
 bool incstack__record_is_sampled(struct incstack__record *record, size_t bytes);
 void incstack__record_mark(const void *block);
-/* Returns non-zero if the block's allocation may have been recorded. */
+/* Returns true if the block's allocation may have been recorded. */
 bool incstack__record_is_marked(const void *block);
 
 /* name.c: the name of the record's thread, or the last name that was known. */

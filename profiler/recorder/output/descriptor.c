@@ -48,7 +48,7 @@ static bool is_file(int fd, struct stat *status)
 	       status->st_ino == incstack__recording.inode;
 }
 
-/* Returns non-zero if another process has locked the file. On a file system without locks, no file
+/* Returns true if another process has locked the file. On a file system without locks, no file
  * counts as locked. */
 static bool is_locked(int fd)
 {

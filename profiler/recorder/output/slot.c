@@ -26,7 +26,7 @@ static bool is_given_out(uint32_t number)
 	return number != 0 && number != LAST;
 }
 
-/* Takes a slot for the calling thread. Returns 0 if another thread has it. */
+/* Takes a slot for the calling thread. Returns false if another thread has it. */
 static bool take(uint32_t number)
 {
 	_Atomic uint64_t *word = &incstack__recording.slots_taken[number / 64];

@@ -27,7 +27,7 @@ void incstack__nap(long ns);
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
 
-/* path.c: the absolute path of the file that is mapped at the address. Returns 0 if it is
+/* path.c: the absolute path of the file that is mapped at the address. Returns false if it is
  * not known. */
 bool incstack__record_path(uint64_t address, char *path, size_t size);
 

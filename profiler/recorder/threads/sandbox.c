@@ -107,7 +107,7 @@ static bool is_readable(const void *memory, size_t bytes)
 	return true;
 }
 
-/* Returns non-zero if the filter ends recording. A program may pass no filter, to find out whether
+/* Returns true if the filter ends recording. A program may pass no filter, to find out whether
  * seccomp is available. */
 static bool ends_recording(const struct sock_fprog *program)
 {

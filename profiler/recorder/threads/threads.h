@@ -13,7 +13,7 @@
 int incstack__record_keys(void);
 struct incstack__record *incstack__record_make(void);
 /* Called before and after a thread makes system calls while its record is not in the list. The
- * first returns 0 if the program is about to forbid such calls. The third waits until no thread
+ * first returns false if the program is about to forbid such calls. The third waits until no thread
  * makes them, or for some seconds. */
 bool incstack__record_begin_unlisted(void);
 void incstack__record_end_unlisted(void);
@@ -69,7 +69,7 @@ void incstack__record_walk_end(struct incstack__record *record);
 /* `begin_again` starts recording in a child, with the parent's configuration and findings. */
 int incstack__record_watch_forks(void (*begin_again)(const struct incstack__recording *));
 /* In a child whose fork interrupted an event: starts recording if that event is over by now.
- * Returns non-zero if the child is recorded from now on. */
+ * Returns true if the child is recorded from now on. */
 bool incstack__record_begin_late(void);
 /* The embedder's allocate and release, of memory that a fork wipes. */
 void *incstack__wiped_allocate(void *context, size_t bytes);
