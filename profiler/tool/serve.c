@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "tracefile/spool_format.h"
+#include "debuginfod.h"
 #include "foreign.h"
 #include "output.h"
+#include "package.h"
 #include "proc.h"
 #include "tool/report/jit_names.h"
 #include "serve.h"
@@ -108,14 +110,15 @@ static int serve_process(void *context, const struct tool_jail_request *request,
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* A core file is an ELF file, too, and holds the memory of a process. */
+/* The files that dwz makes are said to be relocatable. A core file is an ELF file, too, and holds the memory of a
+ * process. */
 static bool is_program(int fd)
 {
 	Elf64_Ehdr header;
 
 	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
 	       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+	       (header.e_type == ET_EXEC || header.e_type == ET_DYN || header.e_type == ET_REL);
 }
 
 static int serve_module(void *context, const struct tool_jail_request *request,
@@ -129,6 +132,28 @@ static int serve_module(void *context, const struct tool_jail_request *request,
 	if (error != 0)
 		return error;
 	return is_program(served->fd) ? 0 : ENOEXEC; /* the jail closes it */
+}
+
+static int serve_debuginfod(void *context, const struct tool_jail_request *request,
+			    struct tool_jail_served *served)
+{
+	(void)context;
+	served->fd = tool_debuginfod_find(request->text);
+	if (served->fd < 0)
+		return ENOENT;
+	return is_program(served->fd) ? 0 : ENOEXEC;
+}
+
+static int serve_package(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	char name[TOOL_PACKAGE_MOST];
+	const size_t length = tool_package_find(request->text, name);
+
+	(void)context;
+	memcpy(served->bytes, name, length);
+	served->answer.length = (uint32_t)length;
+	return length > 0 ? 0 : ENOENT;
 }
 
 /* Anybody may write to /tmp. */
@@ -261,6 +286,8 @@ const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
 	{TOOL_SERVE_SPOOL, serve_spool},
 	{TOOL_SERVE_SPOOL_DONE, serve_spool_done},
 	{TOOL_SERVE_MODULE, serve_module},
+	{TOOL_SERVE_DEBUGINFOD, serve_debuginfod},
+	{TOOL_SERVE_PACKAGE, serve_package},
 	{TOOL_SERVE_JIT, serve_jit},
 	{TOOL_SERVE_PROCESS, serve_process},
 	{TOOL_SERVE_SCRATCH, serve_scratch},

@@ -13,6 +13,8 @@ enum tool_serve_kind {
 	TOOL_SERVE_SPOOL,       /* the path of the trace */
 	TOOL_SERVE_SPOOL_DONE,  /* the path of the trace */
 	TOOL_SERVE_MODULE,      /* the path */
+	TOOL_SERVE_DEBUGINFOD,  /* the build-id */
+	TOOL_SERVE_PACKAGE,     /* the path of a file that a package has */
 	TOOL_SERVE_JIT,         /* which one, the process, since when */
 	TOOL_SERVE_PROCESS,     /* its id */
 	TOOL_SERVE_SCRATCH,     /* a file without a name */

@@ -53,7 +53,7 @@ static void note_damage(struct incstack__tracefile_reader *reader, const char *w
 			uint64_t offset)
 {
 	reader->totals.damaged++;
-	if (reader->problem.what == NULL)
+	if (!reader->problem.what)
 		reader->problem = (struct incstack__tracefile_problem){what, offset};
 }
 
@@ -78,7 +78,7 @@ static const char *note_block(struct block_refs *refs, uint32_t thread, uint64_t
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
-	if (grown == NULL)
+	if (!grown)
 		return incstack__tracefile_no_memory;
 	refs->refs = grown;
 	refs->refs[refs->count++] = (struct block_ref){offset, thread};
@@ -132,9 +132,9 @@ static int scan_blocks(struct incstack__tracefile_reader *reader)
 		problem = read_block(reader, &block, offset);
 		if (problem == incstack__tracefile_no_memory)
 			return INCSTACK_ENOMEM;
-		if (problem != NULL)
+		if (problem)
 			note_damage(reader, problem, offset);
-		if (problem != NULL && problem != incstack__tracefile_too_many)
+		if (problem && problem != incstack__tracefile_too_many)
 			return 0;
 	}
 	return 0;
@@ -253,12 +253,12 @@ static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *
 	problem = incstack__tracefile_chunk_read(&cursor->chunk, &reader->modules,
 						 reader->data + ref->offset + sizeof(block),
 						 block.length);
-	if (problem != NULL)
+	if (problem)
 		incstack__tracefile_chunk_free(&cursor->chunk);
 	cursor->chunk.thread = ref->thread;
 	cursor->chunk.last = last;
 	cursor->chunk.latest = latest;
-	if (problem == NULL) {
+	if (!problem) {
 		count_chunk(&reader->totals, &cursor->chunk);
 		return 0;
 	}
@@ -329,7 +329,7 @@ static int start_merge(struct incstack__tracefile_reader *reader)
 	sort_by_thread(&reader->batches);
 	reader->cursors = calloc(room, sizeof(*reader->cursors));
 	reader->heap = calloc(room, sizeof(struct cursor *));
-	if (reader->cursors == NULL || reader->heap == NULL)
+	if (!reader->cursors || !reader->heap)
 		return INCSTACK_ENOMEM;
 	reader->cursor_count = make_cursors(reader);
 	reader->totals.threads = reader->cursor_count;
@@ -373,7 +373,7 @@ int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
 {
 	int error = 0;
 
-	if (reader == NULL || event == NULL)
+	if (!reader || !event)
 		return INCSTACK_EINVAL;
 	if (!reader->merging)
 		error = start_merge(reader);
@@ -406,11 +406,11 @@ int incstack__tracefile_open(const void *data, size_t size, struct incstack__tra
 {
 	struct incstack__tracefile_reader *reader;
 
-	if ((data == NULL && size > 0) || out == NULL || problem == NULL)
+	if ((!data && size > 0) || !out || !problem)
 		return INCSTACK_EINVAL;
 	*problem = (struct incstack__tracefile_problem){0};
 	reader = calloc(1, sizeof(*reader));
-	if (reader == NULL)
+	if (!reader)
 		return INCSTACK_ENOMEM;
 	if (incstack__tracefile_unpack(data, size, &reader->unpacked) != 0) {
 		incstack__tracefile_close(reader);
@@ -439,7 +439,7 @@ int incstack__tracefile_open(const void *data, size_t size, struct incstack__tra
 
 void incstack__tracefile_close(struct incstack__tracefile_reader *reader)
 {
-	if (reader == NULL)
+	if (!reader)
 		return;
 	for (size_t i = 0; i < reader->cursor_count; i++)
 		incstack__tracefile_chunk_free(&reader->cursors[i].chunk);

@@ -1,60 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Details that only pprof files contain: labels of samples and places of frames. Each distinct
- * label or place is stored once.
+ * Details that only pprof files contain: labels of samples, each distinct one once, the period and the default
+ * kind.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cct.h"
+#include "files.h"
 
 int incstack__extra_init(struct incstack__extra *extra)
 {
-	int error = incstack__table_init(&extra->place_table);
-
-	return error ? error : incstack__table_init(&extra->label_table);
+	return incstack__table_init(&extra->label_table);
 }
 
 void incstack__extra_free(struct incstack__extra *extra)
 {
-	free(extra->mappings);
-	free(extra->places);
-	free(extra->place_table.slots);
 	free(extra->labels);
 	free(extra->label_table.slots);
 	free(extra->comments);
-}
-
-static bool places_equal(const struct incstack__place *a, const struct incstack__place *b)
-{
-	return a->address == b->address && a->mapping == b->mapping && a->folded == b->folded;
-}
-
-int incstack__place_intern(struct incstack_profile *profile, const struct incstack__place *place,
-			   uint32_t *number)
-{
-	struct incstack__extra *extra = &profile->extra;
-	uint32_t at, hash = incstack__hash_pair(place->address,
-						(uint64_t)place->mapping << 1 | place->folded);
-	size_t cursor = hash;
-	int error;
-
-	while ((at = incstack__table_probe(&extra->place_table, hash, &cursor)) != INCSTACK__NONE)
-		if (places_equal(&extra->places[at], place)) {
-			*number = at + 1;
-			return 0;
-		}
-	error = incstack__reserve((void **)&extra->places, &extra->places_room,
-				  extra->places_used + 1, sizeof(*extra->places));
-	if (!error)
-		error = incstack__table_insert(&extra->place_table, hash,
-					       (uint32_t)extra->places_used);
-	if (error)
-		return error;
-	extra->places[extra->places_used++] = *place;
-	*number = (uint32_t)extra->places_used;
-	return 0;
 }
 
 static bool labels_equal(const struct incstack__label *a, const struct incstack__label *b)
@@ -125,4 +91,60 @@ int incstack__label_frame(struct incstack_profile *profile, const struct incstac
 	if (!error)
 		error = label_name(profile, label, &key.key);
 	return error ? error : incstack__frame_intern(profile, &key, frame);
+}
+
+/* Stores a name as its number + 1. */
+static int set_name(struct incstack_profile *profile, const char *text, uint32_t *name)
+{
+	uint32_t number;
+	int error = incstack__name_intern(profile, text, strlen(text), &number);
+
+	if (!error)
+		*name = number + 1;
+	return error;
+}
+
+int incstack__profile_set_default(struct incstack_profile *profile, uint32_t kind,
+				  const struct incstack_profile_kind *event, uint64_t period)
+{
+	int error;
+
+	if (!profile || kind >= profile->kinds || !event || !event->name || !event->unit)
+		return INCSTACK_EINVAL;
+	error = set_name(profile, event->name, &profile->extra.period_name);
+	if (!error)
+		error = set_name(profile, event->unit, &profile->extra.period_unit);
+	if (error)
+		return error;
+	profile->extra.default_kind = profile->kind_name[kind] + 1;
+	profile->extra.period = period;
+	return 0;
+}
+
+static int copy_name(const struct incstack_profile *from, uint32_t number,
+		     struct incstack_profile *into, uint32_t *name)
+{
+	*name = 0;
+	return number ? set_name(into, incstack__text(from, number - 1), name) : 0;
+}
+
+int incstack__extra_copy(const struct incstack_profile *from, struct incstack_profile *into)
+{
+	const struct incstack__extra *old = &from->extra;
+	int error = copy_name(from, old->period_name, into, &into->extra.period_name);
+
+	if (!error)
+		error = copy_name(from, old->period_unit, into, &into->extra.period_unit);
+	if (!error)
+		error = copy_name(from, old->default_kind, into, &into->extra.default_kind);
+	into->extra.period = old->period;
+	return error;
+}
+
+uint32_t incstack__default_kind(const struct incstack_profile *profile)
+{
+	for (uint32_t k = 0; k < profile->kinds; k++)
+		if (profile->kind_name[k] + 1 == profile->extra.default_kind)
+			return k;
+	return 0;
 }
