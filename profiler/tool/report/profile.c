@@ -46,6 +46,9 @@ static int child(struct incstack_profile *profile, uint32_t parent,
 		.name_length = strlen(from->name),
 		.file = from->file,
 		.line = from->line,
+		.module = from->module,
+		.build_id = from->build_id,
+		.address = from->address,
 		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
