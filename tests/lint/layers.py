@@ -72,10 +72,10 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h named_root read/json_surrogates",
-        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/pprof_threads write/writer write/flame_page",
+        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page",
         "extra meta module write/pprof_code pcct jit perf_map timeline.c visit",
         "cct losses read/reader read/unpack",
-        "read/lines",
+        "read/lines write/pprof_threads",
         "fold heap_tree mixed_tree inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
