@@ -155,6 +155,16 @@ int tool_files_spool(const char *path)
 	return open_path(TOOL_SERVE_SPOOL, path);
 }
 
+int tool_files_replace(const char *path)
+{
+	return open_path(TOOL_SERVE_REPLACE, path);
+}
+
+int tool_files_replaced(const char *path, bool failed)
+{
+	return ask_path(TOOL_SERVE_REPLACED, path, failed, NULL);
+}
+
 void tool_files_spool_is_done(const char *path)
 {
 	(void)ask_path(TOOL_SERVE_SPOOL_DONE, path, 0, NULL);

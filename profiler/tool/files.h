@@ -41,6 +41,10 @@ int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, u
 
 /* Returns the Debian package with the symbols of a file that a package has, or null. The caller frees it. */
 char *tool_files_package(const char *path);
+/* A new file that is to replace an input, which nobody writes any more. Nobody else can write to the input until
+ * tool_files_replaced is called, which returns 0, or -1 and sets errno: then the input stays as it is. */
+int tool_files_replace(const char *path);
+int tool_files_replaced(const char *path, bool failed);
 
 /* Removes the spool, when what it has is in the trace with that path. */
 void tool_files_spool_is_done(const char *path);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "tracefile/spool_format.h"
@@ -219,6 +220,67 @@ static int serve_output_done(void *context, const struct tool_jail_request *requ
 	return tool_output_finish(request->numbers[0] != 0);
 }
 
+/* ---- an input that is replaced ---------------------------------------------------------------- */
+
+/* Keeps the input from being written to; -1: there is none. */
+static int lock = -1;
+
+static void unlock(void)
+{
+	if (lock >= 0)
+		close(lock);
+	lock = -1;
+}
+
+/* A process that still writes the input holds its lock. What is in a spool is not in the input. */
+static int lock_input(const struct tool_files *files, const char *path)
+{
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	char *spool = spool_of(files, path);
+	const bool is_whole = spool != NULL && access(spool, F_OK) != 0;
+	const char *why;
+
+	free(spool);
+	if (!is_whole)
+		return EBUSY;
+	lock = tool_foreign_open(path, &terms, NULL, &why);
+	if (lock < 0)
+		return EACCES;
+	return flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : EBUSY;
+}
+
+static int serve_replace(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	const struct tool_files *files = context;
+	int error;
+
+	unlock();
+	if (!files->completes || !is_input(files, request->text))
+		return EACCES;
+	error = lock_input(files, request->text);
+	if (error == 0) {
+		served->fd = tool_output_replace(request->text);
+		error = served->fd < 0 ? errno : 0;
+	}
+	if (error != 0)
+		unlock();
+	return error;
+}
+
+static int serve_replaced(void *context, const struct tool_jail_request *request,
+			  struct tool_jail_served *served)
+{
+	int error = EACCES;
+
+	(void)context;
+	(void)served;
+	if (lock >= 0)
+		error = tool_output_finish(request->numbers[0] != 0);
+	unlock();
+	return error;
+}
+
 const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
 	{TOOL_SERVE_INPUT, serve_input},
 	{TOOL_SERVE_SPOOL, serve_spool},
@@ -231,4 +293,6 @@ const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
 	{TOOL_SERVE_SCRATCH, serve_scratch},
 	{TOOL_SERVE_OUTPUT, serve_output},
 	{TOOL_SERVE_OUTPUT_DONE, serve_output_done},
+	{TOOL_SERVE_REPLACE, serve_replace},
+	{TOOL_SERVE_REPLACED, serve_replaced},
 };

@@ -20,9 +20,11 @@ enum tool_serve_kind {
 	TOOL_SERVE_SCRATCH,     /* a file without a name */
 	TOOL_SERVE_OUTPUT,      /* the path */
 	TOOL_SERVE_OUTPUT_DONE, /* the path; whether writing it failed */
+	TOOL_SERVE_REPLACE,     /* the path of an input */
+	TOOL_SERVE_REPLACED,    /* the path of an input; whether writing it failed */
 };
 
-enum { TOOL_SERVE_ROWS = TOOL_SERVE_OUTPUT_DONE };
+enum { TOOL_SERVE_ROWS = TOOL_SERVE_REPLACED };
 
 /* Their context is a struct tool_files. */
 extern const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS];

@@ -158,8 +158,11 @@ static bool has_address(const struct incstack_profile *profile, uint32_t place)
 	return place && profile->modules.places[place - 1].address;
 }
 
-static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
-		     uint32_t hash)
+/* Most frames are there already. So this is a function of its own, whose registers a search does not
+ * save. */
+__attribute__((noinline)) static int frame_add(struct incstack_profile *profile,
+					       const struct incstack__frame *key, uint32_t hash,
+					       uint32_t *frame)
 {
 	int error;
 
@@ -172,8 +175,9 @@ static int frame_add(struct incstack_profile *profile, const struct incstack__fr
 					       (uint32_t)profile->frames_used);
 	if (error)
 		return error;
-	profile->frames[profile->frames_used] = *key;
-	profile->frames[profile->frames_used++].name = key->key;
+	*frame = (uint32_t)profile->frames_used++;
+	profile->frames[*frame] = *key;
+	profile->frames[*frame].name = key->key;
 	return 0;
 }
 
@@ -209,7 +213,6 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 {
 	uint32_t hash = frame_hash(profile, key);
 	size_t cursor = hash;
-	int error;
 
 	while ((*frame = incstack__table_probe(&profile->frame_table, hash, &cursor)) !=
 	       INCSTACK__NONE)
@@ -218,10 +221,7 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 				profile->frames[*frame].place = key->place;
 			return 0;
 		}
-	error = frame_add(profile, key, hash);
-	if (!error)
-		*frame = (uint32_t)profile->frames_used - 1;
-	return error;
+	return frame_add(profile, key, hash, frame);
 }
 
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,

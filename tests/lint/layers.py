@@ -85,28 +85,24 @@ STRATA = {
         "format",
     ),
     "recorder": (
-        "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
-        " path seccomp_filter libunwind loaded",
-        "name await descriptor identity interval own_stack protect slot spool_file",
-        "spool",
-        "file host allocators thunks",
-        "modules rule unload timer",
-        "interrupted",
-        "check restart.c",
-        "flush record",
-        "context gone",
-        "walker",
-        "room thread renew",
-        "exit fork tick",
-        "event sandbox",
-        "new shown",
-        "serve",
+        "system/*",
+        "recording/*",
+        "output/*",
+        "code/*",
+        "log/*",
+        "threads/*",
+        "events/*",
+        "heap/*",
+        "cpu/*",
         "start",
     ),
     "tracefile": (
         "*_format *.h cct identity",
-        "modules notes walks write",
-        "chunk slots threads",
+        "columns modules notes walks write",
+        "chunk pointers slots threads",
+        "codec_events codec_objects",
+        "codec.c",
+        "pack unpack",
         "read spool_read",
         "replay",
     ),
@@ -164,7 +160,7 @@ EXCEPTIONS = {
 OUTSIDE = ("adapters/lua",)
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
+STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c")
 
 
 def texts_of_product():
