@@ -153,6 +153,11 @@ static bool frame_equal(const struct incstack__frame *a, const struct incstack__
 	       (a->place == b->place || !places_apart);
 }
 
+static bool has_address(const struct incstack_profile *profile, uint32_t place)
+{
+	return place && profile->modules.places[place - 1].address;
+}
+
 /* Most frames are there already. So this is a function of its own, whose registers a search does not
  * save. */
 __attribute__((noinline)) static int frame_add(struct incstack_profile *profile,
@@ -213,7 +218,7 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 	while ((*frame = incstack__table_probe(&profile->frame_table, hash, &cursor)) !=
 	       INCSTACK__NONE)
 		if (frame_equal(&profile->frames[*frame], key, profile->places_apart)) {
-			if (!profile->frames[*frame].place)
+			if (key->place && !has_address(profile, profile->frames[*frame].place))
 				profile->frames[*frame].place = key->place;
 			return 0;
 		}

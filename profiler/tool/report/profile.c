@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Turns the replayed calling context tree into a profile, which the profile library writes as flame
- * graph and folded stacks. Contexts that differ only in the place of a call within a function
- * become one.
+ * graph and folded stacks. Contexts that differ only in the place of a call within a line become
+ * one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/names.h"
 #include "report.h"
-#include "profile/nodes.h"
-
-enum { NAME_MAX_BYTES = 4096 };
+#include "profile/files.h"
 
 static const struct incstack_profile_kind kinds[] = {
 	{"allocated", "bytes"},
@@ -19,6 +17,9 @@ static const struct incstack_profile_kind kinds[] = {
 	{"live at peak", "bytes"},
 	{"live at exit", "bytes"},
 };
+
+/* Of these, the kind that users see first. */
+enum { KIND_PEAK = 2 };
 
 static const struct incstack_profile_kind cpu_kinds[] = {
 	{"CPU time", "nanoseconds"},
@@ -35,23 +36,37 @@ static int has_values(const struct incstack__cct_values *values)
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
 }
 
-/* Finds or adds the node of a function. Names and paths may be any bytes; a profile has UTF-8. */
-static int child(struct incstack_profile *profile, uint32_t parent, const char *name,
-		 uint32_t *node)
+/* Finds or adds the node of a frame. */
+static int child(struct incstack_profile *profile, uint32_t parent,
+		 const struct tool_symbols_frame *from, uint32_t *node)
 {
-	char text[NAME_MAX_BYTES];
 	const struct incstack_profile_frame frame = {
 		.size = sizeof(frame),
-		.name = text,
-		.name_length = tool_name_valid(name, text, sizeof(text))};
+		.name = from->name,
+		.name_length = strlen(from->name),
+		.file = from->file,
+		.line = from->line,
+		.module = from->module,
+		.build_id = from->build_id,
+		.address = from->address,
+		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
 
+/* Finds or adds the nodes of a code: one for its function, and below it one for each that is inlined there. */
 static int child_of_code(struct incstack_profile *profile, const struct tool_report *report,
 			 uint32_t parent, uint64_t code, uint32_t *node)
 {
-	return child(profile, parent, tool_symbols_name(report->symbols, code), node);
+	size_t count;
+	const struct tool_symbols_frame *frames =
+		tool_symbols_frames(report->symbols, code, &count);
+	int error = 0;
+
+	*node = parent;
+	while (count-- > 0 && error == 0)
+		error = child(profile, *node, &frames[count], node);
+	return error;
 }
 
 static int weigh(struct incstack_profile *profile, uint32_t node,
@@ -69,22 +84,22 @@ static int weigh(struct incstack_profile *profile, uint32_t node,
  * the frame that replaces the middle does not say how long it was. */
 #define INNERMOST 64
 
-/* Returns the outermost part of a node that is TOOL_DEPTH_MAX deep. */
-static uint32_t outer_of(const struct incstack_profile *profile, uint32_t node)
+/* Returns the node of the outermost part of a context that is TOOL_DEPTH_MAX deep. */
+static uint32_t outer_of(const struct tool_report *report, const uint32_t *nodes, uint32_t context)
 {
 	for (unsigned i = 0; i < INNERMOST; i++)
-		node = incstack__profile_parent(profile, node);
-	return node;
+		context = report->replay->cct.nodes[context].parent;
+	return nodes[context];
 }
 
 static int add_deep(struct incstack_profile *profile, const struct tool_report *report,
 		    uint32_t outer, const struct incstack__cct_node *context)
 {
-	static const char middle[] = "[frames left out]";
+	static const struct tool_symbols_frame middle = {.name = "[frames left out]"};
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
 	const struct incstack__cct_node *inner[INNERMOST];
 	uint32_t node;
-	int error = child(profile, outer, middle, &node);
+	int error = child(profile, outer, &middle, &node);
 
 	inner[0] = context;
 	for (unsigned i = 1; i < INNERMOST; i++)
@@ -136,8 +151,9 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 	int error;
 
 	if (context->depth > TOOL_DEPTH_MAX) {
-		nodes[i] =
-			context->depth == TOOL_DEPTH_MAX + 1 ? outer_of(profile, parent) : parent;
+		nodes[i] = context->depth == TOOL_DEPTH_MAX + 1
+				   ? outer_of(report, nodes, context->parent)
+				   : parent;
 		return has_values(&context->values) ? add_deep(profile, report, nodes[i], context)
 						    : 0;
 	}
@@ -159,6 +175,18 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 	return error != 0 ? error : describe(profile, report);
 }
 
+/* Says which kind users see first, and what a sample stands for. */
+static int set_default(struct incstack_profile *profile, const struct tool_report *report)
+{
+	static const struct incstack_profile_kind space = {"space", "bytes"};
+	const uint64_t interval = report->replay->interval;
+
+	return tool_report_is_cpu(report)
+		       ? incstack__profile_set_default(profile, 0, &cpu_kinds[0], interval)
+		       : incstack__profile_set_default(profile, KIND_PEAK, &space,
+						       interval > 0 ? interval : 1);
+}
+
 #define CREATE(kinds, profile) \
 	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
 
@@ -170,6 +198,8 @@ int tool_report_profile(const struct tool_report *report, struct incstack_profil
 
 	if (error == 0) {
 		error = fill(*profile, report);
+		if (error == 0)
+			error = set_default(*profile, report);
 		if (error != 0)
 			incstack_profile_destroy(*profile);
 	}
