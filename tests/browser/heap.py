@@ -12,24 +12,24 @@ STEPS = ["leak=60", "alloc=300", "mixed=10", "big=70000"]
 BYTES = 60 * 100 + 300 * 48 + 10 * (64 + 192) + 70000
 
 PROBE = """
-const totals=()=>root.v.slice();
+const root=panes[0].root;
 seen.title=$('title').textContent;
-seen.totals=totals();
+seen.totals=weights.kinds.map((_,k)=>root.v(k));
 seen.found=find('leak_blocks');
 seen.hits=document.querySelectorAll('.f.hit').length;
 seen.none=find('no such function');
 key('Escape');
-const path=[];for(let n=straight;n;n=[...n.kids.values()].sort((a,b)=>b.v[1]-a.v[1])[0])path.push(n.name);
-seen.path=path.slice(-3);
+const names=[];for(let n=root;n;n=n.all(1)[0])names.push(n.name);
+seen.path=names.slice(-3);
 box('alloc_mixed').click();seen.zoomed=width('alloc_mixed');
-key('4');seen.leak=$('path').textContent;seen.widest=width('leak_blocks');
+key('4');seen.leak=path();key('Escape');seen.widest=width('leak_blocks');
 """
 
 EXPECTED = {
     "totals": [BYTES, 381, 76000, 6000],
-    "found": "1 found, 5.9 KiB (6.5%)", "hits": 1, "none": "0 found, 0 B (0.0%)",
+    "found": "1 function in 1 context, 5.9 KiB (6.5%)", "hits": 1, "none": "0 found, 0 B (0.0%)",
     "path": ["main", "run_step", "alloc_blocks"], "zoomed": 1000,
-    "leak": "5.9 KiB (100.0%)  all", "widest": 1000,
+    "leak": "run_step5.9 KiB (100.0%), self 0 Ball > main > run_step", "widest": 1000,
 }
 
 

@@ -72,10 +72,10 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h named_root read/json_surrogates",
-        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
+        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page write/packed",
         "extra meta pcct jit perf_map timeline.c visit",
         "cct losses read/reader",
-        "fold heap_tree mixed_tree inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
+        "fold heap_tree mixed_tree inside functions merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
