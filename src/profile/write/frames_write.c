@@ -17,13 +17,11 @@ static uint32_t kind_of(const struct incstack__frame *frame)
 	return frame->flags & INCSTACK_OBJECT_VIRTUAL ? INCSTACK_KIND_INLINED : frame->kind;
 }
 
-/* Returns the number of the name of the module plus 1; 0: unknown. */
+/* Returns the number of the name of the module's file plus 1; 0: unknown. */
 static uint32_t module_of(const struct incstack_profile *profile,
 			  const struct incstack__frame *frame)
 {
-	uint32_t mapping = frame->place ? profile->extra.places[frame->place - 1].mapping : 0;
-
-	return mapping ? profile->extra.mappings[mapping - 1].file : 0;
+	return frame->module ? profile->modules.modules[frame->module - 1].file : 0;
 }
 
 /* Writes the number of a name in the page plus 1, or 0. */
