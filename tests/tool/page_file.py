@@ -2,6 +2,7 @@
 """Reads the boxes of a page of the flame graph."""
 import base64
 import json
+from collections import Counter
 
 START = '<script type="application/json" id="data">\n'
 
@@ -64,16 +65,17 @@ class Page:
         totals = [box[2][k] for box in self.boxes]
         for box in range(len(self.boxes) - 1, 0, -1):
             totals[self.boxes[box][0]] += totals[box]
-        found, callers, seen = {}, [frozenset()], set()
+        found, seen, path, above = {}, set(), [], Counter()
         for (parent, function, own), total in list(zip(self.boxes, totals))[1:]:
-            assert parent is not None and (parent, function) not in seen, "a context has two boxes"
+            assert (parent, function) not in seen, "a context has two boxes"
             seen.add((parent, function))
-            above = callers[parent]
-            callers.append(above | {function})
-            if function is not None:
-                before = found.get(function, (0, 0))
-                found[function] = (before[0] + own[k],
-                                   before[1] + (0 if function in above else total))
+            while path and path[-1][0] != parent:
+                above[path.pop()[1]] -= 1
+            before = found.get(function, (0, 0))
+            found[function] = (before[0] + own[k], before[1] + (0 if above[function] else total))
+            path.append((len(seen), function))
+            above[function] += 1
+        found.pop(None, None)
         for function, *numbers in self.data["leftOut"]:
             before = found.get(self.functions[function], (0, 0))
             found[self.functions[function]] = (before[0] + numbers[k],

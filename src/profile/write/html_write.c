@@ -51,6 +51,10 @@ static int put_data(struct incstack__page *page)
 		fputs(",\n\"timeline\":", stream);
 		error = incstack__write_bars(page);
 	}
+	if (!error && page->profile->curve) {
+		fputs(",\n\"curve\":", stream);
+		error = incstack__write_curve(page);
+	}
 	putc_unlocked('}', stream);
 	return error;
 }

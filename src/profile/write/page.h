@@ -41,6 +41,8 @@ int incstack__write_left_out(struct incstack__page *page);
 int incstack__write_frames(struct incstack__page *page);
 /* Writes the timeline of the threads, as a value: bars for the busiest threads, and what is in them. */
 int incstack__write_bars(const struct incstack__page *page);
+/* Writes the curve of the live memory, as a value. */
+int incstack__write_curve(const struct incstack__page *page);
 
 /* Returns the number of a thing. */
 uint32_t incstack__page_number(struct incstack__page_numbers *numbers, uint32_t thing);

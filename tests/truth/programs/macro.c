@@ -6,10 +6,10 @@
 
 void *volatile kept;
 
-#define KEEP(size)                                                                                 \
-	do {                                                                                       \
-		void *const block = malloc(size);                                                  \
-		kept = block;                                                                      \
+#define KEEP(size) \
+	do { \
+		void *const block = malloc(size); \
+		kept = block; \
 	} while (0)
 
 int main(void)

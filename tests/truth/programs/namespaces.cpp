@@ -1,7 +1,8 @@
 /* flags: -O2
  * leak 90 load<fetch<top
  */
-namespace store::disk {
+namespace store::disk
+{
 char *volatile kept;
 
 inline void load(unsigned size)
@@ -10,8 +11,10 @@ inline void load(unsigned size)
 }
 } // namespace store::disk
 
-namespace app {
-namespace {
+namespace app
+{
+namespace
+{
 __attribute__((noinline)) int fetch(int rounds)
 {
 	for (int i = 0; i < rounds; i++)

@@ -13,7 +13,7 @@ struct pair pair;
 __attribute__((noipa)) static int fill(struct pair *out)
 {
 	*out = (struct pair){
-		.left = malloc(30), /* <first fill> */
+		.left = malloc(30),  /* <first fill> */
 		.right = malloc(40), /* <second fill> */
 	};
 	return out->left == NULL;

@@ -11,7 +11,7 @@ char *volatile kept;
 
 int main(void)
 {
-	kept = strdup(text); /* <copy main> */
+	kept = strdup(text);     /* <copy main> */
 	kept = strndup(text, 5); /* <part main> */
 	return kept == NULL;
 }
