@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * leak 4096 page<top
  * leak 256 line<top2
  */

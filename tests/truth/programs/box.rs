@@ -1,4 +1,6 @@
-/* flags: -O
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O
  * leak 96 make<top
  */
 #[inline(never)]

@@ -1,4 +1,6 @@
-/* flags: -O
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O
  * leak 300 body<apply<top
  */
 #[inline(never)]

@@ -1,4 +1,6 @@
-/* flags: -O
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O
  * leak 4096 fill<top
  */
 #[inline(never)]

@@ -1,4 +1,6 @@
-/* flags: -O
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O
  * leak 160 hold<longs<top
  * leak 20 hold<bytes<top2
  */

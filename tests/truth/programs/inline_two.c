@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * leak 640 inner<outer<top
  * leak 320 inner<other<top2
  */

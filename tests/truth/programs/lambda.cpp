@@ -1,4 +1,6 @@
-/* flags: -O1
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O1
  * leak 160 body<apply<top
  */
 #include <functional>

@@ -1,4 +1,6 @@
-/* flags: -O0
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O0
  * leak 1000 alloc<top
  * leak 24 other
  */

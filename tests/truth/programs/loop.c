@@ -1,4 +1,6 @@
-/* flags: -O1
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O1
  * cpu 60 spin<hot<top
  */
 #include <stdint.h>

@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * peak 600000 block<spike<top
  */
 #include <stdlib.h>

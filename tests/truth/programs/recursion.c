@@ -1,4 +1,6 @@
-/* flags: -O1
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O1
  * leak 16 alloc<down<down<down<top
  */
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * leak 30 first<top
  * leak 40 second<top
  */

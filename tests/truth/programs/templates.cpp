@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * leak 80 build<doubles<top
  * leak 40 build<ints<top2
  */

@@ -1,4 +1,6 @@
-/* flags: -O2
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2
  * calls 5000 scratch<work<top
  */
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* flags: -O2 -pthread
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O2 -pthread
  * leak 4000 alloc<run
  */
 #include <pthread.h>

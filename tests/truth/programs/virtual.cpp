@@ -1,4 +1,6 @@
-/* flags: -O1
+/* SPDX-License-Identifier: MIT
+ *
+ * flags: -O1
  * leak 100 circle<draw<top
  * leak 300 square<draw<top
  */
