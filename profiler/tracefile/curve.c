@@ -68,7 +68,7 @@ static void set_end(struct incstack__curve *curve)
 			     : curve->start + moments * curve->width;
 }
 
-void incstack__curve_move(struct incstack__curve *curve, uint64_t stamp, uint64_t live)
+void incstack__curve_advance(struct incstack__curve *curve, uint64_t stamp, uint64_t live)
 {
 	uint64_t to;
 

@@ -36,7 +36,7 @@ struct incstack__curve {
 };
 
 /* Notes that an event happens at this stamp, before which so many bytes were live. */
-void incstack__curve_move(struct incstack__curve *curve, uint64_t stamp, uint64_t live);
+void incstack__curve_advance(struct incstack__curve *curve, uint64_t stamp, uint64_t live);
 /* Adds to the context in the moment of the event. */
 void incstack__curve_add(struct incstack__curve *curve, uint32_t node, uint64_t allocated,
 			 uint64_t freed);

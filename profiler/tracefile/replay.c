@@ -399,7 +399,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__tracefile_next(reader, &event)) == 1) {
 		if (replay->kind != INCSTACK__TRACEFILE_OF_CPU)
-			incstack__curve_move(&replay->curve, event.stamp, replay->live);
+			incstack__curve_advance(&replay->curve, event.stamp, replay->live);
 		if (event.kind == INCSTACK__TRACEFILE_FREE)
 			replay_free(replay, &event);
 		else if (replay_alloc(replay, &event) != 0)

@@ -118,8 +118,8 @@ struct incstack_profile {
 	struct incstack__modules modules;
 	bool places_apart; /* frames with different places are different (INCSTACK_KEEP_MAPPINGS) */
 	struct incstack__extra extra;
-	struct incstack__timeline *timeline;         /* or null */
-	const struct incstack__profile_curve *curve; /* or null */
+	struct incstack__timeline *timeline;   /* or null */
+	struct incstack__profile_curve *curve; /* or null */
 	uint32_t losses; /* INCSTACK__LOSS_*: what the file had and the profile lacks */
 };
 

@@ -91,3 +91,22 @@ int incstack__curve_copy(const struct incstack_profile *from, const uint32_t *no
 	free(pieces);
 	return error;
 }
+
+void incstack__curve_move(struct incstack_profile *profile, const uint32_t *nodes)
+{
+	struct incstack__profile_curve *curve = profile->curve;
+	struct incstack__profile_piece *pieces;
+	size_t kept = 0;
+
+	if (!curve || !curve->pieces)
+		return;
+	pieces = (void *)(uintptr_t)curve->pieces; /* the profile's own copy */
+	for (size_t i = 0; i < curve->piece_count; i++) {
+		struct incstack__profile_piece piece = pieces[i];
+
+		piece.node = nodes[piece.node];
+		if (piece.node != INCSTACK_PROFILE_NONE)
+			pieces[kept++] = piece;
+	}
+	curve->piece_count = kept;
+}

@@ -40,6 +40,10 @@ int incstack__profile_set_curve(struct incstack_profile *profile,
 int incstack__curve_copy(const struct incstack_profile *from, const uint32_t *nodes,
 			 struct incstack_profile *into);
 
+/* Gives the pieces of node i, whose place in the tree has changed, to node nodes[i]; INCSTACK_PROFILE_NONE: they
+ * are removed. Call it where incstack__timeline_move is called. */
+void incstack__curve_move(struct incstack_profile *profile, const uint32_t *nodes);
+
 /* Removes the curve of a profile, if it has one. */
 void incstack__curve_drop(struct incstack_profile *profile);
 

@@ -112,7 +112,7 @@ await go(2);seen.forth=[view,pattern,$('search').value,$('found').textContent];
 """, {
     "zoomed": "#z=0.1", "inverted": "#v=i", "found": "#v=i&q=sort",
     "back": ["straight", "parse40 (40.0%), self 10all > main > parse", ""],
-    "start": ["straight", "all100 (100.0%), self 0all", 400],
+    "start": ["straight", "all100 (100.0%), self 0", 400],
     "forth": ["inverted", "sort", "sort", "1 function in 1 context, 30 (30.0%)"],
 })
 

@@ -27,7 +27,7 @@ function moduleOf(frame){
 /* The kind and the module of each frame. */
 const look=frames.fn.map((f,i)=>i?{kind:kindOf(data.functions[f],frames.kind[i]),module:moduleOf(i)}:
   {kind:'special',module:''});
-let byModule=false,hueOf=new Map(),ranked=[];
+let byModule=false,hueOf=new Map(),ranked=[],unknown=0;
 /* The modules or kinds, by the weight that their frames have themselves. */
 function rank(){
   const sums=new Map(),own=weights.own[metric];
@@ -37,6 +37,7 @@ function rank(){
     sums.set(name,(sums.get(name)||0)+own[b]);
   }
   for(const l of look)if(l.kind!=='special'||byModule)if(!sums.has(l[key]))sums.set(l[key],0);
+  unknown=byModule?sums.get('')||0:0;
   if(byModule)sums.delete('');
   ranked=[...sums].sort((a,b)=>b[1]-a[1]||(a[0]<b[0]?-1:1));
   /* Hues stay with the modules of the whole profile when the weight changes. */
@@ -77,5 +78,6 @@ function legend(){
   for(const [name,own] of ranked.slice(0,byModule?14:20))
     if(byModule)row(name+' '+percent(part(own,metric)),'hsl('+hueOf.get(name)+' 62% 72%)','module:'+name);
     else row(KINDS[name][0]+' '+percent(part(own,metric)),'hsl('+KINDS[name][1]+' '+KINDS[name][2]+' 70%)','kind:'+name);
+  if(unknown)row('unknown module '+percent(part(unknown,metric)),'hsl(220 8% 72%)');
   if(byModule&&ranked.length>14)row(count(ranked.length-14,'other module'),'hsl(220 8% 72%)');
 }

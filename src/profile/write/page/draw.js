@@ -142,6 +142,7 @@ function tell(){
   piece('span',describe(chosen)+(data.diff||view!=='straight'?'':', self '+amount(chosen.self(metric),metric)));
   const where=place(chosen);
   if(where)piece('span',where,'place');
+  if(!chosen.up)path.length=0;
   const trail=document.createElement('bdi');
   trail.textContent=path.join(view==='inverted'||paneOf(chosen).flip?' < ':' > ');
   piece('span','','trail').append(trail);
