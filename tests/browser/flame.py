@@ -49,7 +49,7 @@ def observe(chromium, page, probe, folder, link="", size="1200,800"):
                       encoding="utf-8")
     run = subprocess.run([chromium, *FLAGS, f"--window-size={size}",
                           f"--user-data-dir={folder}/{page.stem}", "--dump-dom",
-                          probed.as_uri() + link], capture_output=True, text=True, timeout=240)
+                          probed.as_uri() + link], capture_output=True, text=True, timeout=500)
     found = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, re.DOTALL)
     if not found or not found.group(1):
         sys.exit(f"{page.name}: the page's script did not run\n{run.stderr[-2000:]}")

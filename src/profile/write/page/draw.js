@@ -100,14 +100,14 @@ function render(){
 function element({n,x,w,level,row,up}){
   const e=document.createElement('div'),hit=matched&&matches(n);
   e.className='f'+(w>12?' wide':'')+(up?' up':'')+(n===chosen?' sel':'')+(n instanceof Group||n.rest?' many':'')+
-    (matched?(hit?' hit':' dim'):'')+(view==='sandwich'&&!n.up?' pivot':'');
+    (matched?(hit?' hit':' dim'):'')+(view==='sandwich'&&!n.up?' pivot':'')+(n.fn>=0&&look[n.frame].kind==='inlined'?' in':'');
   e.style.cssText='left:'+x.toFixed(2)+'px;width:'+w.toFixed(2)+'px;top:'+row*ROW+'px;background:'+color(n);
   if(w>24)e.textContent=n.name;
   e.id='b'+shown.size;
   e.setAttribute('role','treeitem');
   e.setAttribute('aria-level',level+1);
   e.setAttribute('aria-selected',n===chosen);
-  e.setAttribute('aria-label',n.name+', '+describe(n));
+  e.setAttribute('aria-label',n.name+(n.fn>=0&&look[n.frame].kind==='inlined'?' (inlined), ':', ')+describe(n));
   e.onclick=()=>zoomTo(n);
   e.onmousemove=event=>hover(n,event);
   e.onmouseleave=hideTip;

@@ -72,6 +72,7 @@ function showInterval(){
     weights.kinds.map(([title],k)=>amount(weights.total[k][0],k)+' '+title).join(', '):
     canSelect()?'drag, or use arrows with Shift, to select an interval':'too many samples to select an interval';
   $('all').hidden=!interval;
+  $('span').classList.toggle('on',Boolean(interval));
 }
 const threadName=([name])=>name===null?count(bars.others,'other thread'):visible(name)||'(no name)';
 const SVG='http://www.w3.org/2000/svg';
@@ -164,5 +165,12 @@ function drawTime(){
   span.setAttribute('role','status');
   all.onclick=()=>select(null,true);
   title.append(span,all);
+  const k=data.kinds.findIndex(([name])=>name==='live at peak');
+  if(curve&&k>=0){
+    const peak=document.createElement('button');
+    peak.id='peak';peak.textContent='What lived at the peak';
+    peak.onclick=()=>{select(null,false);setMetric(k);};
+    title.append(peak);
+  }
   $('time').append(title,...(curve?[memoryChart()]:bars.rows.map(threadRow)),axis());
 }
