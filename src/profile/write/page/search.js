@@ -8,7 +8,7 @@ function tester(text){
     return s=>s.toLowerCase().includes(low);
   }
   try{
-    const expression=new RegExp(text,'iu');
+    const expression=new RegExp(text,'i');
     return s=>expression.test(s);
   }catch{return null;}
 }

@@ -4,12 +4,13 @@
 class Node{
   constructor(up,fn,frame){
     this.up=up;this.fn=fn;this.frame=frame;this.depth=up?up.depth+1:0;
-    this.values=[];this.groups=new Map();this.sorted=[];
+    this.values=[];this.groups=null;this.sorted=null;
   }
   get name(){return this.fn>=0?data.functions[this.fn]:this.rest?count(this.rest,'smaller context'):'all';}
   v(k){return this.values[k]===undefined?this.values[k]=this.sum(k):this.values[k];}
   /* The kids with weight k, the heaviest first. */
   all(k){
+    this.sorted=this.sorted||[];
     if(!this.sorted[k])
       this.sorted[k]=[...this.kids().values()].filter(n=>n.v(k)>0).sort((a,b)=>b.v(k)-a.v(k)||a.fn-b.fn);
     return this.sorted[k];
@@ -18,6 +19,7 @@ class Node{
   /* The box for the kids from a rank on. */
   group(from,k){
     const key=from+' '+k;
+    this.groups=this.groups||new Map();
     if(!this.groups.has(key))this.groups.set(key,new Group(this,from,k));
     return this.groups.get(key);
   }
