@@ -93,6 +93,7 @@ static struct incstack__cct_values *change(struct incstack__replay *replay, uint
 static void release(struct incstack__replay *replay, struct incstack__replay_live *entry)
 {
 	change(replay, entry->node)->live -= entry->bytes;
+	incstack__curve_add(&replay->curve, entry->node, 0, entry->bytes);
 	replay->live -= entry->bytes;
 	live_remove(replay, entry);
 }
@@ -120,6 +121,7 @@ static int acquire(struct incstack__replay *replay, uint64_t pointer, uint64_t b
 
 static void note_peak(struct incstack__replay *replay, uint64_t stamp)
 {
+	incstack__curve_note(&replay->curve, replay->live);
 	if (replay->live <= replay->peak)
 		return;
 	replay->peak = replay->live;
@@ -335,6 +337,7 @@ static int replay_alloc(struct incstack__replay *replay,
 	replay->bytes += weight;
 	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return keep_sample(replay, event, weight, node);
+	incstack__curve_add(&replay->curve, node, weight, event->pointer == 0 ? weight : 0);
 	if (event->pointer == 0)
 		return 0;
 	if (acquire(replay, event->pointer, weight, node) != 0)
@@ -395,6 +398,8 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__tracefile_next(reader, &event)) == 1) {
+		if (replay->kind != INCSTACK__TRACEFILE_OF_CPU)
+			incstack__curve_advance(&replay->curve, event.stamp, replay->live);
 		if (event.kind == INCSTACK__TRACEFILE_FREE)
 			replay_free(replay, &event);
 		else if (replay_alloc(replay, &event) != 0)
@@ -409,6 +414,7 @@ void incstack__replay_free(struct incstack__replay *replay)
 	if (!replay)
 		return;
 	incstack__cct_free(&replay->cct);
+	incstack__curve_free(&replay->curve);
 	free(replay->table);
 	free(replay->samples);
 	replay->table = NULL;

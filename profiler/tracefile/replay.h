@@ -7,6 +7,7 @@
 #define INCSTACK_TRACEFILE_REPLAY_H
 
 #include "cct.h"
+#include "curve.h"
 #include "read.h"
 
 struct incstack__replay_live {
@@ -50,6 +51,8 @@ struct incstack__replay {
 	uint32_t newest_node;  /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
 	const struct incstack__tracefile_reader *reader;
+
+	struct incstack__curve curve; /* of the live memory; a CPU profile has none */
 
 	struct incstack__replay_sample *samples; /* in the order of their stamps */
 	size_t sample_count;

@@ -12,6 +12,7 @@
 
 #include "nodes.h"
 #include "base/table.h"
+#include "curve.h"
 #include "timeline.h"
 
 struct incstack__name {
@@ -129,7 +130,8 @@ struct incstack_profile {
 	struct incstack__modules modules;
 	bool places_apart; /* frames with different places are different (INCSTACK_KEEP_MAPPINGS) */
 	struct incstack__extra extra;
-	struct incstack__timeline *timeline; /* or null */
+	struct incstack__timeline *timeline;   /* or null */
+	struct incstack__profile_curve *curve; /* or null */
 	uint32_t losses; /* INCSTACK__LOSS_*: what the file had and the profile lacks */
 };
 
