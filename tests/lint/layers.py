@@ -85,7 +85,7 @@ STRATA = {
     "recorder": (
         "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
         " path seccomp_filter libunwind loaded",
-        "name await descriptor identity interval own_stack protect slot spool_file",
+        "name await descriptor resident identity interval own_stack protect slot spool_file",
         "spool",
         "file host allocators thunks",
         "modules rule unload timer",
@@ -102,7 +102,7 @@ STRATA = {
         "start",
     ),
     "tracefile": (
-        "*_format *.h cct identity",
+        "*_format *.h cct identity shares",
         "modules notes walks write",
         "chunk slots threads",
         "read spool_read",
