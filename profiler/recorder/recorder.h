@@ -206,6 +206,8 @@ void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES]); /* th
 
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
+/* resident.c: notes in the trace file how much memory the process has had. */
+void incstack__record_resident(void);
 
 /* clock.c: what clock_gettime and clock_nanosleep do; both preserve errno. */
 void incstack__clock_find(void); /* called first */
