@@ -245,7 +245,7 @@ static int read_and_print(void *context)
 static int report_profile(char **path, struct tool_options *options)
 {
 	struct source of = {*path, options};
-	const int status = tool_options_refuse(options, "oTatrM", "on the report of a profile");
+	const int status = tool_options_refuse(options, "oTatrMJU", "on the report of a profile");
 
 	if (status)
 		return status;
@@ -274,11 +274,16 @@ static int report_trace(const char *path, const struct tool_options *options)
 	struct trace trace;
 	int status = tool_options_refuse(options, "TarM", "on a report");
 
+	if (!status && options->json)
+		status = tool_options_refuse(options, "Uo", "with --json");
 	if (status)
 		return status;
 	wish.kind = options->kind;
+	wish.is_json = options->json;
+	if (options->full)
+		tool_report_wish_full(&wish);
 	if (tool_options_given(options, 'n'))
-		wish.functions = wish.contexts = options->top;
+		wish.functions = wish.contexts = wish.places = options->top;
 	trace = (struct trace){path, wish};
 	return tool_report_run(&path, 1, &wish.prefix, false, make_report, &trace);
 }

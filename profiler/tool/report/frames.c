@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the frames of a context.
+ * Prints the frames of a context of the tree.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,25 +30,4 @@ void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *o
 		}
 		put_frame(report, tool_symbols_name(report->symbols, nodes[node].code), out);
 	}
-}
-
-void tool_report_context(const struct tool_report *report, uint32_t number, FILE *out)
-{
-	struct incstack_profile_node node = {.size = sizeof(node)};
-	unsigned more = 0;
-
-	for (unsigned i = 0; number != INCSTACK_PROFILE_ROOT; i++, number = node.parent) {
-		char *name = NULL;
-
-		(void)incstack_profile_node(report->profile, number, &node);
-		if (i >= FRAMES)
-			more++;
-		else
-			name = strndup(node.frame.name, node.frame.name_length);
-		if (name != NULL)
-			put_frame(report, name, out);
-		free(name);
-	}
-	if (more > 0)
-		fprintf(out, "%20s... %u more\n", "", more);
 }

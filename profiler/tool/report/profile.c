@@ -14,10 +14,8 @@
 enum { NAME_MAX_BYTES = 4096 };
 
 static const struct incstack_profile_kind kinds[] = {
-	{"allocated", "bytes"},
-	{"allocations", "count"},
-	{"live at peak", "bytes"},
-	{"live at exit", "bytes"},
+	{"allocated", "bytes"},    {"allocations", "count"},  {"temporary", "count"},
+	{"live at peak", "bytes"}, {"live at exit", "bytes"},
 };
 
 static const struct incstack_profile_kind cpu_kinds[] = {
@@ -57,7 +55,8 @@ static int child_of_code(struct incstack_profile *profile, const struct tool_rep
 static int weigh(struct incstack_profile *profile, uint32_t node,
 		 const struct incstack__cct_values *values)
 {
-	const uint64_t weights[] = {values->bytes, values->calls, values->peak, values->live};
+	const uint64_t weights[] = {values->bytes, values->calls, values->temporary, values->peak,
+				    values->live};
 
 	return incstack_profile_add_weights(profile, node, weights);
 }
