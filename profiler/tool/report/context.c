@@ -21,13 +21,6 @@ struct line {
 	unsigned period, times;
 };
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 void tool_report_place(const char *name, size_t length, const char *file, int32_t line,
 		       size_t columns, FILE *out)
 {
@@ -35,7 +28,8 @@ void tool_report_place(const char *name, size_t length, const char *file, int32_
 	char *place = NULL;
 	size_t taken = 0;
 
-	if (file != NULL && line > 0 && asprintf(&place, "%s:%" PRId32, base_of(file), line) > 0)
+	if (file != NULL && line > 0 &&
+	    asprintf(&place, "%s:%" PRId32, tool_base_name(file), line) > 0)
 		taken = strlen(place) + 2 < columns / 2 ? strlen(place) + 2 : columns / 2;
 	tool_name_clip(text != NULL ? text : "?", columns - taken, '>', out);
 	if (place != NULL && taken > 2) {
