@@ -12,10 +12,9 @@ static const struct {
 	const char *program; /* the begin of its name */
 	const char *hint;
 } interpreters[] = {
-	{"python",
-	 "Python keeps small objects in memory of its own, which malloc does not see, unless "
-	 "PYTHONMALLOC=malloc is set"},
-	{"php", "PHP keeps objects in memory of its own, which malloc does not see, unless "
+	{"python", "Python keeps small objects where malloc does not see them, unless "
+		   "PYTHONMALLOC=malloc is set"},
+	{"php", "PHP keeps objects where malloc does not see them, unless "
 		"USE_ZEND_ALLOC=0 is set"},
 };
 
@@ -35,7 +34,7 @@ const char *tool_report_hint(const struct tool_report *report)
 }
 
 /* At the end of the process, too, malloc may have handed out little of its memory. What is left then is
- * memory of mmap, above all. A few MiB are stacks, memory of libraries, and the recorder's own memory. */
+ * above all memory of mmap. A few MiB are stacks, memory of libraries, and the recorder's own memory. */
 static void print_rest(const struct incstack__tracefile_totals *totals, uint64_t live, FILE *out)
 {
 	const uint64_t few = UINT64_C(16) << 20;
@@ -44,8 +43,8 @@ static void print_rest(const struct incstack__tracefile_totals *totals, uint64_t
 	if (totals->memory_anonymous < few || totals->memory_anonymous - few < live)
 		return;
 	fprintf(out,
-		"at exit %s were neither files nor handed out by malloc: mapped by the program "
-		"itself (mmap), above all; this report does not break them down\n",
+		"at exit %s were neither files nor malloc's: this report does not\n"
+		"break down what the program itself mapped (mmap)\n",
 		tool_amount(totals->memory_anonymous - live, "bytes", text, sizeof(text)));
 }
 
@@ -59,9 +58,7 @@ void tool_report_memory(const struct tool_report *report, FILE *out)
 	char seen[32];
 
 	if (totals->memory_peak > 0) {
-		fprintf(out,
-			"the process's peak was %s, files and the recorder included; malloc saw "
-			"%s\n",
+		fprintf(out, "the process's peak was %s; malloc saw %s\n",
 			tool_amount(totals->memory_peak, "bytes", all, sizeof(all)),
 			tool_amount(replay->peak, "bytes", seen, sizeof(seen)));
 		print_rest(totals, replay->live, out);

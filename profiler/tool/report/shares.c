@@ -72,10 +72,12 @@ struct range {
 
 static void print_range(const struct tool_report *report, struct range range, FILE *out)
 {
-	enum { BAR = 30 };
+	enum { BEFORE = 48, BAR = 30 };
 	static const char bar[] = "##############################";
 	const struct incstack__share_of_size *sizes = report->replay->shares.sizes;
 	const uint64_t calls = report->replay->calls;
+	const unsigned columns = report->wish->columns;
+	const unsigned room = columns < BEFORE + BAR ? columns - BEFORE : BAR;
 	struct incstack__share_of_size sum = {0};
 	char to[32];
 	char bytes[32];
@@ -94,7 +96,7 @@ static void print_range(const struct tool_report *report, struct range range, FI
 	else
 		snprintf(to, sizeof(to), "larger");
 	fprintf(out, "%15s %10" PRIu64 " %5.1f%% %12s  %.*s\n", to, sum.calls, 100 * share,
-		tool_amount(sum.bytes, "bytes", bytes, sizeof(bytes)), (int)(share * BAR + 0.5),
+		tool_amount(sum.bytes, "bytes", bytes, sizeof(bytes)), (int)(share * room + 0.5),
 		bar);
 }
 
