@@ -4,7 +4,7 @@
  * with -g, and the report names the line.
  *
  *     cc -g -o leak examples/leak.c
- *     incstack heap -o /tmp/leak -- ./leak
+ *     incstack heap -o leak.heap -- ./leak
  */
 #include <stdio.h>
 #include <stdlib.h>

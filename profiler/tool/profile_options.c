@@ -23,6 +23,7 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"max-output", required_argument, NULL, 'M'},
 				      {"json", no_argument, NULL, 'J'},
 				      {"full", no_argument, NULL, 'U'},
+				      {"folded", no_argument, NULL, 'L'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
 
@@ -90,6 +91,9 @@ static int take_option(int option, struct tool_options *options)
 		return TOOL_DONE;
 	case 'U':
 		options->full = 1;
+		return TOOL_DONE;
+	case 'L':
+		options->folded = 1;
 		return TOOL_DONE;
 	case 'h':
 		options->help = 1;

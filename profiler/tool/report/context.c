@@ -134,6 +134,18 @@ static void put_lines(const struct tool_report *report, const struct line *lines
 	}
 }
 
+size_t tool_report_contexts_most(const struct tool_report *report)
+{
+	enum { OF_ONE_KIND = 5, OF_TWO_KINDS = 2 };
+	const struct tool_report_wish *wish = report->wish;
+
+	if (wish->contexts != TOOL_CONTEXTS_OF_PAGE)
+		return wish->contexts;
+	if (wish->kind != NULL || wish->is_json || tool_report_is_cpu(report))
+		return OF_ONE_KIND;
+	return OF_TWO_KINDS;
+}
+
 struct incstack_profile_frame *tool_report_path(const struct incstack_profile *profile,
 						uint32_t number, size_t *count)
 {

@@ -66,7 +66,7 @@ static int by_kind(const void *a, const void *b, void *kind)
 }
 
 /* Writes an amount in at most seven characters: 5.9K, 1234. */
-static const char *short_amount(uint64_t value, bool is_bytes, char text[16])
+static void short_amount(uint64_t value, bool is_bytes, char text[16])
 {
 	static const char units[] = "KMGTPE";
 	const double step = is_bytes ? 1024 : 1000;
@@ -76,12 +76,11 @@ static const char *short_amount(uint64_t value, bool is_bytes, char text[16])
 
 	if (scaled < least) {
 		snprintf(text, 16, "%" PRIu64, value);
-		return text;
+		return;
 	}
 	for (scaled /= step; scaled >= 999.95 && unit + 2 < sizeof(units); unit++)
 		scaled /= step;
 	snprintf(text, 16, "%.1f%c", scaled, units[unit]);
-	return text;
 }
 
 static void print_titles(const struct tool_report *report, FILE *out)
@@ -114,9 +113,8 @@ static unsigned print_values(const struct tool_report *report,
 		if (!is_shown(report, i))
 			continue;
 		(void)incstack_profile_kind(report->profile, kind, &about);
-		fprintf(out, "%*s", WIDTH,
-			short_amount(value_of(sum, column, kind), strcmp(about.unit, "bytes") == 0,
-				     text));
+		short_amount(value_of(sum, column, kind), strcmp(about.unit, "bytes") == 0, text);
+		fprintf(out, "%*s", WIDTH, text);
 		columns += WIDTH;
 	}
 	return columns + 2;

@@ -255,7 +255,8 @@ static int put_contexts(yajl_gen json, const struct tool_report *report)
 
 		if (!tool_report_wants(report, k))
 			continue;
-		error = tool_hottest_find(report->profile, k, report->wish->contexts, &hottest);
+		error = tool_hottest_find(report->profile, k, tool_report_contexts_most(report),
+					  &hottest);
 		for (size_t i = 0; error == 0 && i < hottest.count; i++)
 			put_context(json, report, hottest.nodes[i]);
 		free(hottest.nodes);

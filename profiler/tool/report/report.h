@@ -15,6 +15,9 @@
 #include "symbols.h"
 #include "profile/analysis.h"
 
+/* As many contexts of each kind as leave the report on a page. */
+#define TOOL_CONTEXTS_OF_PAGE SIZE_MAX
+
 /* What the user wants to see. */
 struct tool_report_wish {
 	int by_thread;      /* contexts begin with the name of their thread */
@@ -22,12 +25,13 @@ struct tool_report_wish {
 	bool is_full;       /* everything that a reader may want, instead of a page */
 	bool is_json;       /* a document of JSON instead of text, and no other file */
 	size_t functions;   /* how many to print at most */
-	size_t contexts;    /* of each kind */
+	size_t contexts;    /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
 	size_t places;      /* lines of the source, of each kind */
 	size_t threads;     /* how many to print at most */
 	size_t frames;      /* of a context */
 	unsigned columns;   /* of the terminal */
-	const char *prefix; /* of the files PREFIX.folded and PREFIX.html */
+	const char *prefix; /* of the files PREFIX.html and PREFIX.folded */
+	bool folded;        /* whether PREFIX.folded is written */
 };
 /* The default: no kind, and what fits on a page. */
 struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
@@ -70,6 +74,8 @@ void tool_report_context(const struct tool_report *report, uint32_t number, FILE
 /* Prints a line: a function, and if it is known where in the source. */
 void tool_report_place(const char *name, size_t length, const char *file, int32_t line,
 		       size_t columns, FILE *out);
+/* Returns how many contexts of each kind are shown at most. */
+size_t tool_report_contexts_most(const struct tool_report *report);
 /* Returns the frames of a context of the profile, innermost first; null if there is no memory. The caller
  * frees them. */
 struct incstack_profile_frame *tool_report_path(const struct incstack_profile *profile,
@@ -160,8 +166,8 @@ int tool_trace_is_one(const char *file);
 /* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
 
-/* Reads `file`, prints the text report to `out`, and writes PREFIX.folded and PREFIX.html. sum may be
- * null. Returns an exit status. */
+/* Reads `file`, prints the text report to `out`, and writes PREFIX.html and, if it is wished,
+ * PREFIX.folded. sum may be null. Returns an exit status. */
 int tool_report_make(const char *file, const struct tool_report_wish *wish, FILE *out,
 		     struct tool_sum *sum);
 

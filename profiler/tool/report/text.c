@@ -30,7 +30,8 @@ void tool_report_contexts(const struct tool_report *report, const char *title, u
 
 	(void)incstack_profile_kind(report->profile, kind, &about);
 	if (!tool_report_wants(report, kind) ||
-	    tool_hottest_find(report->profile, kind, report->wish->contexts, &hottest) != 0)
+	    tool_hottest_find(report->profile, kind, tool_report_contexts_most(report), &hottest) !=
+		    0)
 		return;
 	if (hottest.count > 0)
 		fprintf(out, "\n%s: %s, hottest contexts\n", title,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "recorder/resident.c"
+#include "recorder/output/resident.c"
 
 #include "run_suite.h"
 
