@@ -98,7 +98,7 @@ STRATA = {
         "start",
     ),
     "tracefile": (
-        "*_format *.h cct identity curve",
+        "*_format *.h cct identity curve shares",
         "columns modules notes walks write",
         "chunk pointers slots threads",
         "codec_events codec_objects",
@@ -110,7 +110,7 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table report/places output profile_options profile_text"
         " hottest progress profile/expansion debuginfod package"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
@@ -120,10 +120,10 @@ STRATA = {
         "report/module_symbols",
         "report/module_tell",
         "record/run profile_io report/symbols",
-        "report/frames report/timeline report/curve attach/process/*",
-        "report/profile attach/kernel/* attach/output/*",
+        "report/context report/timeline report/curve attach/process/*",
+        "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
-        "report/text attach/recording",
+        "report/text attach/recording report/json",
         "report/cpu report/heap",
         "report/report report/run",
         "profile/run profile/input record/report",
