@@ -51,6 +51,10 @@ static void make_step(struct thread *thread)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* It takes a while, in which a thread that is held does nothing. */
+void incstack__record_resident(void)
+{
+}
+
 void incstack__record_flush(struct incstack__record *record)
 {
 	struct thread *thread = thread_of(record);

@@ -48,6 +48,9 @@ void incstack__slot_give(const struct incstack__tracefile_slot *slot); /* `slot`
 /* Whether other threads may count in the slot at the same time. */
 bool incstack__slot_is_shared(const struct incstack__tracefile_slot *slot);
 
+/* resident.c: notes in the trace file how much memory the process has had. */
+void incstack__record_resident(void);
+
 /* spool.c, spool_file.c: a function that fails or returns null leaves a note for the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };
 /* Makes the spool beside the trace file, whose header has the time start_ns. */

@@ -359,6 +359,8 @@ void incstack__record_exit(void)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__kind->stop();
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	if (!incstack__recording.stopping) /* else it goes on */
+		incstack__record_resident();
 	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_PROCESS);
 	if (all_written())
 		incstack__spool_remove();
