@@ -109,7 +109,7 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/symbol_table output profile_options profile_text"
         " hottest progress profile/expansion debuginfod package"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
