@@ -145,7 +145,7 @@ def measure(name, job, arguments):
     ours, theirs = run_incstack, run_heaptrack
     return {"program": name, "incstack_s": round(middle(ours, 0), 2),
             "heaptrack_s": round(middle(theirs, 0), 2), "print_s": round(middle(theirs, 1), 2),
-            "incstack_kb": round(middle(ours, 2) / 1000), "heaptrack_kb": round(middle(theirs, 2) / 1000, 1)}
+            "incstack_kb": round(middle(ours, 2) / 1000, 1), "heaptrack_kb": round(middle(theirs, 2) / 1000, 1)}
 
 
 def main():
