@@ -11,6 +11,7 @@
 #ifndef INCSTACK_TRACEFILE_READ_H
 #define INCSTACK_TRACEFILE_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -110,8 +111,8 @@ static inline void incstack__tracefile_count(uint64_t *sum, uint64_t more)
 }
 
 /* Whether any thread has set the note, one of enum incstack__tracefile_note. */
-static inline int incstack__tracefile_has_note(const struct incstack__tracefile_totals *totals,
-					       unsigned note)
+static inline bool incstack__tracefile_has_note(const struct incstack__tracefile_totals *totals,
+						unsigned note)
 {
 	return (totals->notes >> note & 1) != 0;
 }

@@ -93,6 +93,7 @@ static struct incstack__cct_values *change(struct incstack__replay *replay, uint
 static void release(struct incstack__replay *replay, struct incstack__replay_live *entry)
 {
 	change(replay, entry->node)->live -= entry->bytes;
+	incstack__curve_add(&replay->curve, entry->node, 0, entry->bytes);
 	replay->shares.threads[entry->thread].live -= entry->bytes;
 	replay->live -= entry->bytes;
 	live_remove(replay, entry);
@@ -122,6 +123,7 @@ static int acquire(struct incstack__replay *replay, const struct incstack__repla
 
 static void note_peak(struct incstack__replay *replay, uint64_t stamp)
 {
+	incstack__curve_note(&replay->curve, replay->live);
 	if (replay->live <= replay->peak)
 		return;
 	replay->peak = replay->live;
@@ -348,6 +350,7 @@ static int replay_alloc(struct incstack__replay *replay,
 	count(replay, event, thread, calls, weight);
 	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return keep_sample(replay, event, weight, node);
+	incstack__curve_add(&replay->curve, node, weight, event->pointer == 0 ? weight : 0);
 	if (event->pointer == 0)
 		return 0;
 	if (acquire(replay,
@@ -410,6 +413,8 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	    live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__tracefile_next(reader, &event)) == 1) {
+		if (replay->kind != INCSTACK__TRACEFILE_OF_CPU)
+			incstack__curve_advance(&replay->curve, event.stamp, replay->live);
 		if (event.kind == INCSTACK__TRACEFILE_FREE)
 			replay_free(replay, &event);
 		else if (replay_alloc(replay, &event) != 0)
@@ -424,6 +429,7 @@ void incstack__replay_free(struct incstack__replay *replay)
 	if (!replay)
 		return;
 	incstack__cct_free(&replay->cct);
+	incstack__curve_free(&replay->curve);
 	incstack__shares_free(&replay->shares);
 	free(replay->table);
 	free(replay->samples);

@@ -6,7 +6,7 @@
 #include "notes.h"
 
 /* Whether a slot is consistent. Another process may have written anything to the file. */
-static int is_sound(const struct incstack__tracefile_slot *slot, int first)
+static bool is_sound(const struct incstack__tracefile_slot *slot, int first)
 {
 	return (first || slot->memory == 0) && slot->in_return <= slot->samples_started &&
 	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&

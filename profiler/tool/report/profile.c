@@ -168,8 +168,9 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 
 	for (uint32_t i = 1; i < count && error == 0; i++)
 		error = add_context(profile, report, nodes, i);
-	if (error == 0 && tool_report_is_cpu(report))
-		error = tool_report_timeline(report, nodes, profile);
+	if (error == 0)
+		error = tool_report_is_cpu(report) ? tool_report_timeline(report, nodes, profile)
+						   : tool_report_curve(report, nodes, profile);
 	free(nodes);
 	return error != 0 ? error : describe(profile, report);
 }

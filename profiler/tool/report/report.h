@@ -101,6 +101,9 @@ int tool_report_profile(const struct tool_report *report, struct incstack_profil
  * stamps are no times, there is none. Returns 0 or INCSTACK_E*. */
 int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes,
 			 struct incstack_profile *profile);
+/* The same for the curve of a heap profile. */
+int tool_report_curve(const struct tool_report *report, const uint32_t *nodes,
+		      struct incstack_profile *profile);
 /* Returns how many contexts are deeper than that. */
 uint64_t tool_report_deep(const struct tool_report *report);
 
