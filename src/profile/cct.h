@@ -38,6 +38,16 @@ struct incstack__frame {
 	                  * one frame, unless the profile has places_apart: it is the first one seen. */
 };
 
+/* What a frame of a trace was found by, and its number. */
+struct incstack__seen {
+	uint64_t function;
+	int32_t position;
+	uint32_t flags;
+	uint32_t frame_plus_one; /* 0: nothing */
+};
+
+enum { INCSTACK__SEEN = 64 };
+
 struct incstack__node {
 	uint32_t parent;
 	uint32_t frame;
@@ -107,6 +117,8 @@ struct incstack_profile {
 	struct incstack__frame *frames;
 	size_t frames_used, frames_room;
 	struct incstack__table frame_table;
+	/* The frames of traces that were looked up lately. Emptied with the table. */
+	struct incstack__seen seen[INCSTACK__SEEN];
 
 	struct incstack__node *nodes;
 	uint64_t *weights; /* kinds numbers for each node */

@@ -12,10 +12,8 @@
 #include "profile/files.h"
 
 static const struct incstack_profile_kind kinds[] = {
-	{"allocated", "bytes"},
-	{"allocations", "count"},
-	{"live at peak", "bytes"},
-	{"live at exit", "bytes"},
+	{"allocated", "bytes"},    {"allocations", "count"},  {"temporary", "count"},
+	{"live at peak", "bytes"}, {"live at exit", "bytes"},
 };
 
 /* Of these, the kind that users see first. */
@@ -72,7 +70,8 @@ static int child_of_code(struct incstack_profile *profile, const struct tool_rep
 static int weigh(struct incstack_profile *profile, uint32_t node,
 		 const struct incstack__cct_values *values)
 {
-	const uint64_t weights[] = {values->bytes, values->calls, values->peak, values->live};
+	const uint64_t weights[] = {values->bytes, values->calls, values->temporary, values->peak,
+				    values->live};
 
 	return incstack_profile_add_weights(profile, node, weights);
 }
