@@ -21,7 +21,7 @@ struct tool_options {
 	int format, input_format; /* enum incstack_profile_format; 0: by extension */
 	double threshold;
 	unsigned long top;
-	int average, threads, fold_recursion, folded, help;
+	int average, threads, fold_recursion, folded, help, json, full;
 	double output_most; /* bytes of an output that repeats callers; 0: by the inputs */
 	uint64_t given;     /* which options were given; see tool_options_given() */
 };

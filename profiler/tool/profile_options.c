@@ -21,6 +21,8 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"threads", no_argument, NULL, 't'},
 				      {"fold-recursion", no_argument, NULL, 'r'},
 				      {"max-output", required_argument, NULL, 'M'},
+				      {"json", no_argument, NULL, 'J'},
+				      {"full", no_argument, NULL, 'U'},
 				      {"folded", no_argument, NULL, 'L'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
@@ -84,6 +86,12 @@ static int take_option(int option, struct tool_options *options)
 		return TOOL_DONE;
 	case 'M':
 		return number_option(optarg, 1, 1e18, &options->output_most);
+	case 'J':
+		options->json = 1;
+		return TOOL_DONE;
+	case 'U':
+		options->full = 1;
+		return TOOL_DONE;
 	case 'L':
 		options->folded = 1;
 		return TOOL_DONE;

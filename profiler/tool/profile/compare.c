@@ -304,7 +304,7 @@ int tool_compare(int argc, char **argv)
 		fprintf(stderr, "incstack: a flame graph needs exactly two profiles\n");
 		return TOOL_USAGE;
 	}
-	status = tool_options_refuse(&options, count > 2 ? "narML" : "arML",
+	status = tool_options_refuse(&options, count > 2 ? "narMLJU" : "arMLJU",
 				     count > 2 ? "on more than two profiles" : "on compare");
 	if (status)
 		return status;

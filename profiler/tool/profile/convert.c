@@ -271,7 +271,7 @@ int tool_convert(int argc, char **argv)
 	to.kind = options.kind;
 	to.format = (enum incstack_profile_format)format;
 	to.fold_recursion = options.fold_recursion;
-	if (tool_options_refuse(&options, "oTnaL", "on convert") || refuse_kind(&options, format))
+	if (tool_options_refuse(&options, "oTnaLJU", "on convert") || refuse_kind(&options, format))
 		return TOOL_USAGE;
 	to.left = tool_output_most(argv + optind, 1, options.output_most);
 	from.path = argv[optind];
@@ -409,7 +409,7 @@ int tool_merge(int argc, char **argv)
 	}
 	format = tool_output_format(options.output, options.format);
 	if (!format || refuse_kind(&options, format) ||
-	    tool_options_refuse(&options, "TnrL", "on merge"))
+	    tool_options_refuse(&options, "TnrLJU", "on merge"))
 		return TOOL_USAGE;
 	merging = (struct merging){
 		&options, argv + optind, (size_t)(argc - optind),
