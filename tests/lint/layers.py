@@ -41,7 +41,7 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h",
+    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h profile/delta.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
@@ -71,7 +71,7 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h named_root read/json_surrogates",
+        "ranking gzip wide pprof analysis files nodes reduce delta.h cct.h timeline.h named_root read/json_surrogates",
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct jit perf_map timeline.c visit",
         "cct losses read/reader",
@@ -79,7 +79,7 @@ STRATA = {
         " read/pprof_fields read/pprof_tables.h",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
-        "compare read/*_read write/*_write",
+        "compare delta.c read/*_read write/*_write",
         "stability format",
     ),
     "recorder": (
@@ -112,7 +112,7 @@ STRATA = {
         "foreign names printed",
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
-        " hottest progress profile/expansion"
+        " hottest progress profile/expansion profile/amount"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
@@ -125,7 +125,8 @@ STRATA = {
         "report/cpu report/heap",
         "report/report report/run",
         "profile/run profile/input record/report",
-        "profile/convert profile/compare profile/report",
+        "profile/limits profile/difference profile/similarity",
+        "profile/convert profile/compare.c profile/report",
         "record/record",
         "attach/broker/*",
         "cpu heap",

@@ -120,12 +120,16 @@ END_TEST
 
 START_TEST(identical_profiles_compare_as_one)
 {
-	ck_assert_int_eq(run("$I convert a.folded a.pb.gz; $I compare a.folded a.pb.gz"), 0);
+	ck_assert_int_eq(
+		run("$I convert a.folded a.pb.gz; $I compare --similarity a.folded a.pb.gz"), 0);
 	shows("degree of overlap               1.000    1.000    1.000\n");
 	shows("hot-edge coverage, A over B     1.000    1.000    1.000\n");
 	shows("hot-edge coverage, B over A     1.000    1.000    1.000\n");
 	shows("correlation                     1.000    1.000    1.000\n");
-	ck_assert_ptr_null(strstr(output, "change"));
+	ck_assert_int_eq(run("$I compare a.folded a.pb.gz"), 0);
+	ck_assert_str_eq(output,
+			 "Before: a.folded\nAfter:  a.pb.gz\n\nsamples: 10 before, 10 after, "
+			 "no difference\n");
 }
 END_TEST
 
@@ -153,36 +157,159 @@ START_TEST(kinds_are_compared_by_name)
 		const char *order = i ? "b.speedscope.json a.speedscope.json"
 				      : "a.speedscope.json b.speedscope.json";
 
-		ck_assert_int_eq(run("$I compare -k alloc %s", order), 0);
+		ck_assert_int_eq(run("$I compare --similarity -k alloc %s", order), 0);
 		shows("degree of overlap               1.000    1.000    1.000\n");
-		ck_assert_int_eq(run("$I compare -k samples %s", order), 0);
+		ck_assert_int_eq(run("$I compare --similarity -k samples %s", order), 0);
 		shows("degree of overlap               0.750 ");
 	}
 	/* Without a name: that of the first kind of A. */
-	ck_assert_int_eq(run("$I compare a.speedscope.json b.speedscope.json"), 0);
+	ck_assert_int_eq(run("$I compare --similarity a.speedscope.json b.speedscope.json"), 0);
 	shows("degree of overlap               1.000    1.000    1.000\n");
-	ck_assert_int_eq(run("$I compare a.speedscope.json a.folded"), 2);
+	/* All kinds, each with that of its name. */
+	ck_assert_int_eq(run("$I compare a.speedscope.json b.speedscope.json"), 0);
+	shows("alloc: 4 B before, 400 B after, difference +396 B (+9900.0%)\n");
+	shows("      +297 B         3 B       300 B   m\n");
+	shows("samples: 2 before, 4 after, difference +2 (+100.0%)\n");
+	shows("          +2           1           3   x\n");
+	ck_assert_ptr_null(strstr(output, "           1           1"));
+	ck_assert_int_eq(run("$I compare a.speedscope.json a.folded"), 0);
+	shows("incstack: not compared: 'alloc', which only the first profile has\n");
+	shows("samples: 2 before, 10 after");
+	ck_assert_int_eq(run("$I compare --similarity a.speedscope.json a.folded"), 2);
 	shows("cannot compare 'alloc' (bytes) with 'samples' (count)");
+	ck_assert_int_eq(run("$I compare -k alloc a.speedscope.json a.folded"), 2);
+	ck_assert_int_eq(run("sed 's/alloc/x/; s/samples.,.unit/y\",\"unit/' a.speedscope.json > "
+			     "c.speedscope.json; $I compare c.speedscope.json a.folded"),
+			 2);
+	shows("cannot compare 'x' (bytes) with 'samples' (count)");
+	ck_assert_int_eq(
+		run("sed 's/bytes/count/' a.speedscope.json > c.speedscope.json; $I compare "
+		    "a.speedscope.json c.speedscope.json"),
+		2);
+	shows("cannot compare 'alloc' (bytes) with 'alloc' (count)");
 	ck_assert_int_eq(run("$I compare -k samples a.speedscope.json a.folded b.folded"), 0);
 }
 END_TEST
 
-/* Shares of a: g 0.5, größe 0.3, main 0.2; of b: g 0.1, h 0.9. */
+/* Of a: g 5, größe 3, main 2; of b: g 1, h 9. */
 START_TEST(a_comparison_names_what_changed_most)
 {
 	const char *first, *second;
 
 	ck_assert_int_eq(run("$I compare a.folded b.folded --html d.html"), 0);
-	shows("degree of overlap               0.100");
-	first = strstr(output, "  0.00%  90.00%  +90.00%  main > h\n");
-	second = strstr(output, " 50.00%  10.00%  -40.00%  main > f (int) > g \"x\"\n");
+	shows("samples: 10 before, 10 after, difference 0 (+0.0%)\n");
+	first = strstr(output, "          +9           0           9   h (new)\n");
+	second = strstr(output, "          -4           5           1   g \"x\"\n");
 	ck_assert_msg(first && second && first < second, "%s", output);
+	shows("          -3           3           0   größe (gone)\n");
+	shows("          -4           5           1   main > f (int) > g \"x\"\n");
 	ck_assert_int_eq(run("grep -c '\"diff\":true' d.html"), 0);
+	ck_assert_int_eq(run("$I compare --similarity a.folded b.folded"), 0);
+	shows("degree of overlap               0.100");
 	ck_assert_int_eq(run("$I compare a.folded a.folded a.folded"), 0);
 	shows("3 runs");
 	shows("degree of overlap               1.000    1.000    1.000\n");
 	ck_assert_int_eq(run("$I compare a.folded"), 2);
-	ck_assert_int_eq(run("$I compare -T 2 a.folded b.folded"), 2);
+	ck_assert_int_eq(run("$I compare --similarity --hot 2 a.folded b.folded"), 2);
+	ck_assert_int_eq(run("$I compare --hot 1 a.folded b.folded"), 2);
+	shows("--hot has no effect without --similarity");
+}
+END_TEST
+
+/* b has twice the weights of a, but for one function. */
+START_TEST(shares_are_compared_on_request)
+{
+	ck_assert_int_eq(run("printf 'm;x 10\nm;y 30\nm 10\n' > 1.folded;"
+			     "printf 'm;x 20\nm;y 20\nm 60\n' > 2.folded;"
+			     "$I compare --normalize 1.folded 2.folded"),
+			 0);
+	shows("samples: 50 before, 100 after, difference +50 (+100.0%)\n");
+	shows("    +40.00%      20.00%      60.00%   m\n");
+	shows("    -40.00%      60.00%      20.00%   y\n");
+	ck_assert_ptr_null(strstr(output, "x\n"));
+	ck_assert_int_eq(run("$I compare --normalize 1.folded 1.folded"), 0);
+	shows("no difference of shares\n");
+}
+END_TEST
+
+/* What is below the threshold is counted. */
+START_TEST(small_differences_are_hidden_and_counted)
+{
+	ck_assert_int_eq(run("$I compare -T 4 a.folded b.folded"), 0);
+	shows("          +9           0           9   h (new)\n");
+	shows("          -4           5           1   g \"x\"\n");
+	shows("  not shown: 2 smaller differences of functions, 0 and -5 together\n");
+	ck_assert_ptr_null(strstr(output, "größe"));
+	ck_assert_int_eq(run("$I compare -T 50%% a.folded b.folded"), 0);
+	shows("  not shown: 3 smaller differences of functions, 0 and -9 together\n");
+	ck_assert_int_eq(run("$I compare -n 1 a.folded b.folded"), 0);
+	shows("  not shown: 3 smaller differences of contexts, 0 and -9 together\n");
+	ck_assert_int_eq(run("$I compare -T 1ms a.folded b.folded"), 2);
+	shows("incstack: --threshold: '1ms' is no amount of count\n");
+	ck_assert_int_eq(run("$I compare -T -1 a.folded b.folded"), 2);
+	shows("incstack: --threshold takes an amount, for example 64k, 10ms, 100 or 5%, not '-1'");
+}
+END_TEST
+
+START_TEST(growth_beyond_a_limit_has_a_status)
+{
+	ck_assert_int_eq(run("printf 'm;x 10\n' > 1.folded; printf 'm;x 14\n' > 2.folded"), 0);
+	ck_assert_int_eq(run("$I compare --fail-if samples +4 1.folded 2.folded"), 0);
+	ck_assert_int_eq(run("$I compare --fail-if samples +40%% 1.folded 2.folded"), 0);
+	ck_assert_int_eq(run("$I compare 1.folded --fail-if samples +3 2.folded"), 3);
+	shows("incstack: 'samples' grew by 4, more than 3\n");
+	ck_assert_int_eq(run("$I compare 1.folded 2.folded --fail-if 'samples +39.9%%'"), 3);
+	ck_assert_int_eq(
+		run("$I compare 1.folded 2.folded --fail-if samples +9 --fail-if=samples+0 -o "
+		    "d.html && :"),
+		3);
+	ck_assert_int_eq(run("test -s d.html"), 0);
+	ck_assert_int_eq(run("$I compare 2.folded 1.folded --fail-if samples +0"), 0);
+	ck_assert_int_eq(run("$I compare 1.folded 2.folded --fail-if bytes +3"), 2);
+	shows("--fail-if: no kind of weight that is compared is called 'bytes'; there are: "
+	      "'samples'\n");
+	ck_assert_int_eq(run("$I compare 1.folded 2.folded --fail-if samples +3ms"), 2);
+	shows("incstack: --fail-if: '3ms' is no amount of count\n");
+	ck_assert_int_eq(run("$I compare 1.folded 2.folded --fail-if samples"), 2);
+	shows("incstack: --fail-if takes a kind of weight and by how much it may grow");
+	ck_assert_int_eq(run("$I compare 1.folded 2.folded 1.folded --fail-if samples +3"), 2);
+}
+END_TEST
+
+/* A function at two lines, one of which grew; and one at one line. */
+START_TEST(lines_show_where_it_grew)
+{
+	static const char shape[] =
+		"echo '{\"shared\":{\"frames\":[{\"name\":\"main\"},{\"name\":\"f\",\"file\":"
+		"\"/src/a.c\",\"line\":3},{\"name\":\"f\",\"file\":\"/src/a.c\",\"line\":4},{"
+		"\"name\":\"g\",\"file\":\"/src/b.c\",\"line\":7}]},\"profiles\":[{\"type\":"
+		"\"sampled\",\"name\":\"live at exit\",\"unit\":\"bytes\",\"samples\":[[0,1],[0,2],"
+		"[0,3]],\"weights\":[%s]}]}' > %s.speedscope.json";
+
+	ck_assert_int_eq(run(shape, "1024,2048,10", "1"), 0);
+	ck_assert_int_eq(run(shape, "2048,1024,15", "2"), 0);
+	ck_assert_int_eq(run(shape, "1024,4096,10", "3"), 0);
+	ck_assert_int_eq(run("$I compare 1.speedscope.json 3.speedscope.json"), 0);
+	shows("    +2.0 KiB     3.0 KiB     5.0 KiB   f at a.c:4\n");
+	ck_assert_ptr_null(strstr(output, "a.c:3"));
+	/* Lines within a function that did not grow do not count. */
+	ck_assert_int_eq(run("$I compare 1.speedscope.json 2.speedscope.json"), 0);
+	shows("        +5 B        10 B        15 B   g at b.c:7\n");
+	ck_assert_ptr_null(strstr(output, "a.c"));
+	ck_assert_int_eq(run("$I compare 2.speedscope.json 3.speedscope.json"), 0);
+	shows("    +2.0 KiB     3.0 KiB     5.0 KiB   f\n"
+	      "    +3.0 KiB     1.0 KiB     4.0 KiB     at a.c:4\n"
+	      "    -1.0 KiB     2.0 KiB     1.0 KiB     at a.c:3\n");
+	ck_assert_int_eq(run("$I compare --json 2.speedscope.json 3.speedscope.json | python3 -c "
+			     "'import json, sys; k = json.load(sys.stdin)[\"kinds\"][0]; f = "
+			     "k[\"functions\"]; print(k[\"difference\"], f[0][\"name\"], "
+			     "f[0][\"lines\"], f[1][\"difference\"], k[\"contexts\"][0])'"),
+			 0);
+	ck_assert_str_eq(output,
+			 "2043 f [{'file': '/src/a.c', 'line': 4, 'before': 1024, 'after': 4096, "
+			 "'difference': 3072}, {'file': '/src/a.c', 'line': 3, 'before': 2048, "
+			 "'after': 1024, 'difference': -1024}] -5 {'before': 3072, 'after': 5120, "
+			 "'difference': 2048, 'frames': ['main', 'f']}\n");
 }
 END_TEST
 
@@ -248,6 +375,10 @@ int main(void)
 	tcase_add_test(tests, identical_profiles_compare_as_one);
 	tcase_add_test(tests, kinds_are_compared_by_name);
 	tcase_add_test(tests, a_comparison_names_what_changed_most);
+	tcase_add_test(tests, shares_are_compared_on_request);
+	tcase_add_test(tests, small_differences_are_hidden_and_counted);
+	tcase_add_test(tests, growth_beyond_a_limit_has_a_status);
+	tcase_add_test(tests, lines_show_where_it_grew);
 	tcase_add_test(tests, merging_adds_and_averages);
 	tcase_add_test(tests, faults_have_a_place_and_a_status);
 	tcase_add_test(tests, every_command_explains_itself);
