@@ -41,7 +41,7 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h profile/delta.h",
+    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h profile/delta.h profile/filter.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
@@ -71,15 +71,15 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "ranking gzip wide pprof analysis files nodes reduce delta.h cct.h timeline.h named_root read/json_surrogates",
-        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
+        "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h named_root pattern read/json_surrogates",
+        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct jit perf_map timeline.c visit",
-        "cct losses read/reader",
-        "fold heap_tree mixed_tree inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
+        "cct losses read/reader removal",
+        "fold heap_tree mixed_tree inside functions guess focus merge prune write/boxes source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
-        "compare delta.c read/*_read write/*_write",
+        "compare delta.c look_through read/*_read write/*_write",
         "stability format",
     ),
     "recorder": (
