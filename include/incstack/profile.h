@@ -135,7 +135,8 @@ INCSTACK_API int incstack_profile_add_tree(struct incstack_profile *profile, uin
 					   incstack_profile_weigh_fn *weigh, void *context);
 
 /* Adds `from`, which must have the same kinds, to `into`. Two frames are the same if their
- * names, files, lines and kinds are equal. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
+ * names, files, lines, modules with build-ids, and kinds are equal; of their addresses, the first one
+ * is kept. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
  * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_merge(struct incstack_profile *into,
 					const struct incstack_profile *from);
@@ -154,18 +155,27 @@ struct incstack_profile_frame {
 	int32_t line;       /* in the file, from 1; 0: unknown */
 	int32_t position;   /* as in the frame object; -1: unknown, or the frame has a name */
 	uint64_t function;  /* as in the frame object; 0 for frames made from a name */
-	uint32_t kind;      /* enum incstack_frame_kind */
+	const char *module; /* path of the file that has the code, null-terminated; null if unknown */
+	const char *build_id; /* of the module, hexadecimal, null-terminated; null if unknown */
+	uint64_t address;     /* of the code, as the module's symbols count (addr2line), or as in the
+	                       * pprof file that was read; 0: unknown */
+	uint32_t kind;        /* enum incstack_frame_kind */
 	uint32_t flags; /* INCSTACK_OBJECT_SIGNAL, _RAW, _EXACT (of RAW); INCSTACK_PROFILE_LABEL;
 	                 * _VIRTUAL: this frame is inlined into its caller (in a frame object it
 	                 * means that the callee is inlined) */
 };
 
-/* What a frame is called, and where it is in the source. Strings are UTF-8 and copied at once. */
+/* What a frame is called, and where it is in the source and in a module. Strings are UTF-8 and copied at
+ * once. If module, build_id and address are null and 0, the frame keeps its own. The address of a caller
+ * lies inside the call. */
 struct incstack_profile_source {
-	const char *name; /* null: the frame keeps its name */
-	const char *file; /* null: unknown */
-	int32_t line;     /* 0 or less: unknown */
-	uint32_t kind;    /* enum incstack_frame_kind; before the call that of the frame */
+	const char *name;     /* null: the frame keeps its name */
+	const char *file;     /* null: unknown */
+	int32_t line;         /* 0 or less: unknown */
+	uint32_t kind;        /* enum incstack_frame_kind; before the call that of the frame */
+	const char *module;   /* as in a frame */
+	const char *build_id; /* as in a frame */
+	uint64_t address;     /* as in a frame */
 };
 
 /* Looks up the source of a frame. *source has the kind of the frame, and otherwise null and 0,
@@ -176,9 +186,9 @@ typedef int incstack_profile_source_fn(void *context, const struct incstack_prof
 				       struct incstack_profile_source *source);
 
 /* Creates a profile with the meta data and weights of `profile`, whose frames have names, files,
- * lines and kinds. Frames that are equal in all of these become one frame, and so do contexts that
- * differ in nothing else. The name of a frame that remains without one is its function in
- * hexadecimal digits. `find` is called once for each frame that is not a label. `profile` does not
+ * lines, modules and kinds. Frames that are equal in all of these become one frame, with
+ * the address of the first one, and so do contexts that differ in nothing else. The name of a frame that
+ * remains without one is its function in hexadecimal digits. `find` is called once for each frame that is not a label. `profile` does not
  * change, so more traces can be added to it.
  * Errors: EINVAL, also for an unknown kind; ENOMEM, EFORMAT (not UTF-8).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
@@ -195,10 +205,16 @@ enum incstack_profile_format {
 	INCSTACK_FORMAT_SPEEDSCOPE, /* JSON of speedscope */
 	INCSTACK_FORMAT_FIREFOX,    /* JSON of the Firefox Profiler, processed form */
 	INCSTACK_FORMAT_HTML,       /* a flame graph; can be written, but not read */
+	/* Files of other programs, which can be read, but not written: */
+	INCSTACK_FORMAT_PERF_SCRIPT, /* the text of perf script */
+	INCSTACK_FORMAT_HEAPTRACK,   /* heaptrack's data, as its commands leave them */
+	INCSTACK_FORMAT_MASSIF,      /* of valgrind's massif: what was live at the peak */
+	INCSTACK_FORMAT_DHAT,        /* of valgrind's DHAT in its mode heap */
 };
 
 /* Returns the format for a path by its suffix (.folded, .pb.gz, .speedscope.json,
- * .firefox.json, .html), or for the name of a format ("pprof"); 0 if there is none.
+ * .firefox.json, .html), or for the name of a format ("pprof", "perf-script", "heaptrack", "massif",
+ * "dhat"); 0 if there is none. A suffix .gz or .zst may follow.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_profile_format_of(const char *path);
 
@@ -220,8 +236,8 @@ enum incstack_profile_keep {
 	/* Labels of samples. Each becomes a frame "key=value" below the frames of the sample.
 	 * In other formats, and in the result of merge, they are ordinary frames. */
 	INCSTACK_KEEP_LABELS = 1u << 0,
-	/* Mappings, and the mapping and address of each location. Frames with different
-	 * addresses are different. The result of merge lacks them. */
+	/* The mapping and address of each location: frames with different addresses are different.
+	 * Else a frame has its module, and the first of its addresses. So has the result of merge. */
 	INCSTACK_KEEP_MAPPINGS = 1u << 1,
 };
 
@@ -233,7 +249,7 @@ struct incstack_profile_problem {
 	const char *why; /* a constant string; null if there was none */
 };
 
-/* Reads a file into a new profile, with the details that `keep` names (INCSTACK_KEEP_*; 0: none).
+/* Reads a file, which may be packed by gzip or zstd, into a new profile, with the details that `keep` names (INCSTACK_KEEP_*; 0: none).
  * The profile gets the kinds of the file; for folded files {"samples", "count"}. If the stream of a
  * pprof file cannot seek, a temporary file is used. In JSON files of other programs, times are
  * converted to nanoseconds, fractional weights are rounded so that their sum does not change, and
@@ -275,11 +291,11 @@ INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile,
 					 uint64_t *totals);
 
 /* Finds the node below `parent` with this frame, or adds it, for contexts that are not frame
- * objects. A frame without a name is identified by its function, position, kind and flags;
- * name_frames can name it later, like the frames of add_tree. A frame with a name is identified by
- * its name, file, line, kind and flags.
+ * objects. A frame without a name is identified by its function, position, module, kind and
+ * flags; name_frames can name it later, like the frames of add_tree. A frame with a name is identified
+ * by its name, file, line, module, kind and flags. Of the addresses of a frame, the first one is kept.
  * Errors: EINVAL, also for an empty name, an unknown kind, and the flag INCSTACK_PROFILE_LABEL;
- * ENOMEM; ELIMIT: 2^32 nodes; EFORMAT: the name or file is not UTF-8.
+ * ENOMEM; ELIMIT: 2^32 nodes; EFORMAT: a string is not UTF-8.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 					   const struct incstack_profile_frame *frame,

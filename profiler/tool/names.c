@@ -235,3 +235,10 @@ size_t tool_name_valid(const char *name, char *text, size_t size)
 	}
 	return length;
 }
+
+const char *tool_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}

@@ -18,5 +18,7 @@ const char *tool_name(const char *name);
 /* Writes a name as UTF-8, with escapes only for bytes that are none. What does not fit is left out.
  * Returns the length, without a zero byte at the end. */
 size_t tool_name_valid(const char *name, char *text, size_t size);
+/* Returns the last component of a path. */
+const char *tool_base_name(const char *path);
 
 #endif

@@ -97,21 +97,26 @@ static void complain(const char *path, int error, const struct incstack_profile_
 	fputc('\n', stderr);
 }
 
-static int input_format(const char *path, int format)
+/* Returns the format that is given, or that the name shows; 0: neither. */
+static int named_format(const char *path, int format)
 {
-	int found = format ? format : incstack_profile_format_of(path);
+	const int found = format ? format : incstack_profile_format_of(path);
 
-	if (!found && !strcmp(path, "-"))
-		return INCSTACK_FORMAT_FOLDED;
+	return !found && !strcmp(path, "-") ? INCSTACK_FORMAT_FOLDED : found;
+}
+
+static int guess_format(const char *path, FILE *stream)
+{
+	int found = 0;
+
+	if (lseek(fileno(stream), 0, SEEK_CUR) >= 0)
+		found = incstack__profile_format_guess(stream);
 	if (!found)
 		fprintf(stderr,
-			"incstack: %s: its suffix names no format; use "
+			"incstack: %s: neither its suffix nor its content shows its format; use "
 			"--input-format\n",
 			shown_path(path));
-	if (found != INCSTACK_FORMAT_HTML)
-		return found;
-	fprintf(stderr, "incstack: %s: HTML can be written, but not read\n", shown_path(path));
-	return 0;
+	return found;
 }
 
 static FILE *open_input(const char *path)
@@ -119,6 +124,12 @@ static FILE *open_input(const char *path)
 	const int fd = tool_files_input(path);
 
 	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+static void close_input(FILE *stream)
+{
+	if (stream != stdin)
+		fclose(stream);
 }
 
 int tool_profile_read(const char *path, int format, struct incstack__profile_input *input,
@@ -129,14 +140,22 @@ int tool_profile_read(const char *path, int format, struct incstack__profile_inp
 	FILE *stream = stdin;
 	int error;
 
-	format = input_format(path, format);
-	if (!format)
+	format = named_format(path, format);
+	if (format == INCSTACK_FORMAT_HTML) {
+		fprintf(stderr, "incstack: %s: HTML can be written, but not read\n",
+			shown_path(path));
 		return TOOL_USAGE;
+	}
 	if (strcmp(path, "-") != 0)
 		stream = open_input(path);
 	if (!stream) {
 		fprintf(stderr, "incstack: cannot read %s: %s\n", tool_name(path), strerror(errno));
 		return TOOL_FAILED;
+	}
+	format = format ? format : guess_format(path, stream);
+	if (!format) {
+		close_input(stream);
+		return TOOL_USAGE;
 	}
 	input = input ? input : &plain;
 	input->progress = on_progress;
@@ -146,8 +165,7 @@ int tool_profile_read(const char *path, int format, struct incstack__profile_inp
 	progress_end();
 	if (error)
 		complain(path, error, &problem);
-	if (stream != stdin)
-		fclose(stream);
+	close_input(stream);
 	return error ? TOOL_FAILED : TOOL_DONE;
 }
 
@@ -158,7 +176,10 @@ int tool_output_format(const char *path, int format)
 	if (!found)
 		fprintf(stderr, "incstack: %s: its suffix names no format; use --format\n",
 			strcmp(path, "-") ? tool_name(path) : "(stdout)");
-	return found;
+	if (!found || incstack__profile_format_writes(found))
+		return found;
+	fprintf(stderr, "incstack: this format can be read, but not written\n");
+	return 0;
 }
 
 int tool_profile_write(const struct incstack_profile *profile, const char *path, int format,

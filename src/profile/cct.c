@@ -3,6 +3,7 @@
  * The calling context tree: creates it, adds nodes and weights, and answers questions about it.
  */
 #include "cct.h"
+#include "module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,8 @@ static int profile_init(struct incstack_profile *profile)
 		error = incstack__table_init(&profile->frame_table);
 	if (!error)
 		error = incstack__table_init(&profile->node_table);
+	if (!error)
+		error = incstack__modules_init(&profile->modules);
 	if (!error)
 		error = incstack__extra_init(&profile->extra);
 	if (!error)
@@ -122,6 +125,7 @@ void incstack_profile_destroy(struct incstack_profile *profile)
 	free(profile->weights);
 	free(profile->program);
 	free(profile->mode);
+	incstack__modules_free(&profile->modules);
 	incstack__extra_free(&profile->extra);
 	incstack__timeline_drop(profile);
 	free(profile);
@@ -217,10 +221,30 @@ int incstack__node_path(const struct incstack_profile *profile, uint32_t node, u
 	return 0;
 }
 
+/* Finds or adds a frame of the public interface. */
+static int frame_of(struct incstack_profile *profile, const struct incstack_profile_frame *frame,
+		    uint32_t *number)
+{
+	const struct incstack__code code = {frame->module, frame->build_id, frame->address};
+	struct incstack__frame key = {.line = frame->line,
+				      .kind = frame->kind,
+				      .flags = frame->flags,
+				      .key = INCSTACK__NONE};
+	int error = incstack__code_intern(profile, &code, &key);
+
+	if (error)
+		return error;
+	if (frame->name)
+		return incstack__frame_at(profile, frame->name, frame->name_length, frame->file,
+					  &key, number);
+	key.function = frame->function;
+	key.position = frame->position;
+	return incstack__frame_intern(profile, &key, number);
+}
+
 int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 			      const struct incstack_profile_frame *frame, uint32_t *node)
 {
-	struct incstack__frame key = {.key = INCSTACK__NONE};
 	uint32_t number;
 	int error;
 
@@ -230,19 +254,10 @@ int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 	    frame->line < 0)
 		return INCSTACK_EINVAL;
 	if ((frame->name && !incstack__text_valid(frame->name, frame->name_length)) ||
-	    !incstack__string_valid(frame->file))
+	    !incstack__string_valid(frame->file) || !incstack__string_valid(frame->module) ||
+	    !incstack__string_valid(frame->build_id))
 		return INCSTACK_EFORMAT;
-	key.line = frame->line;
-	key.kind = frame->kind;
-	key.flags = frame->flags;
-	if (frame->name) {
-		error = incstack__frame_at(profile, frame->name, frame->name_length, frame->file,
-					   &key, &number);
-	} else {
-		key.function = frame->function;
-		key.position = frame->position;
-		error = incstack__frame_intern(profile, &key, &number);
-	}
+	error = frame_of(profile, frame, &number);
 	return error ? error : incstack__node_child(profile, parent, number, node);
 }
 
@@ -260,8 +275,13 @@ void incstack__frame_public(const struct incstack_profile *profile, uint32_t num
 			    struct incstack_profile_frame *frame)
 {
 	const struct incstack__frame *f = &profile->frames[number];
+	struct incstack__code code;
 
+	incstack__code_of(profile, f, &code);
 	*frame = (struct incstack_profile_frame){.size = sizeof(*frame),
+						 .module = code.module,
+						 .build_id = code.build_id,
+						 .address = code.address,
 						 .position = f->position,
 						 .line = f->line,
 						 .kind = f->kind,

@@ -30,8 +30,11 @@ struct incstack__frame {
 	uint32_t flags;
 	uint32_t key;
 	uint32_t name;
-	uint32_t file;  /* the source file: the number of a name + 1; 0: unknown */
-	uint32_t place; /* the number of its place + 1; 0: none */
+	uint32_t file;   /* the source file: the number of a name + 1; 0: unknown */
+	uint32_t module; /* that has the code: its number + 1; 0: unknown */
+	uint32_t
+		place; /* of the code: its number + 1; 0: unknown. Frames that differ only in it are
+	                  * one frame, unless the profile has places_apart: it is the first one seen. */
 };
 
 struct incstack__node {
@@ -39,11 +42,16 @@ struct incstack__node {
 	uint32_t frame;
 };
 
-/* A file or memory that contains addresses of code. */
+/* A file that contains code. A name is stored as its number + 1; 0: unknown. */
+struct incstack__module {
+	uint32_t file, build_id;
+};
+
+/* Addresses where a module was mapped; all 0: addresses are those in the module. */
 struct incstack__mapping {
 	uint64_t start, limit, offset;
-	uint32_t file, build_id;
-	uint32_t has; /* bits of pprof that tell what a symbolizer has added */
+	uint32_t module; /* its number + 1; 0: unknown */
+	uint32_t has;    /* bits of pprof that tell what a symbolizer has added */
 };
 
 /* Where the code of a frame lies. */
@@ -51,6 +59,18 @@ struct incstack__place {
 	uint64_t address;
 	uint32_t mapping; /* its number + 1; 0: unknown */
 	uint32_t folded;  /* 1: several functions share the code */
+};
+
+struct incstack__modules {
+	struct incstack__module *modules;
+	size_t modules_used, modules_room;
+	struct incstack__table module_table;
+	struct incstack__mapping *mappings;
+	size_t mappings_used, mappings_room;
+	struct incstack__table mapping_table;
+	struct incstack__place *places;
+	size_t places_used, places_room;
+	struct incstack__table place_table;
 };
 
 /* A label of samples, with a text or a number. Its index is the function of its frame. */
@@ -61,11 +81,6 @@ struct incstack__label {
 
 /* Details that only pprof files contain. A name is stored as its number + 1; 0: none. */
 struct incstack__extra {
-	struct incstack__mapping *mappings;
-	size_t mappings_used, mappings_room;
-	struct incstack__place *places;
-	size_t places_used, places_room;
-	struct incstack__table place_table;
 	struct incstack__label *labels;
 	size_t labels_used, labels_room;
 	struct incstack__table label_table;
@@ -99,6 +114,8 @@ struct incstack_profile {
 
 	char *program, *mode;
 	struct incstack_profile_meta meta; /* the rest of the meta data */
+	struct incstack__modules modules;
+	bool places_apart; /* frames with different places are different (INCSTACK_KEEP_MAPPINGS) */
 	struct incstack__extra extra;
 	struct incstack__timeline *timeline; /* or null */
 	uint32_t losses; /* INCSTACK__LOSS_*: what the file had and the profile lacks */
@@ -120,14 +137,14 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 /* Finds or adds the frame that is only a name. */
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
 			  uint32_t *frame);
-/* The same, with a source file (null: unknown), and with the line, kind, flags and place of `rest`. */
+/* The same, with a source file (null: unknown), and with the line, kind, flags, module and place of `rest`. */
 int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, const struct incstack__frame *rest, uint32_t *frame);
-/* Find or add the frame of a label, or a place. A place is returned as its number + 1. */
+/* Finds or adds the frame of a label. */
 int incstack__label_frame(struct incstack_profile *profile, const struct incstack__label *label,
 			  uint32_t *frame);
-int incstack__place_intern(struct incstack_profile *profile, const struct incstack__place *place,
-			   uint32_t *number);
+int incstack__modules_init(struct incstack__modules *modules);
+void incstack__modules_free(struct incstack__modules *modules);
 int incstack__extra_init(struct incstack__extra *extra);
 void incstack__extra_free(struct incstack__extra *extra);
 /* Rebuilds the table after keys were changed. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Details that only pprof files contain: labels of samples and places of frames. Each distinct
- * label or place is stored once.
+ * Details that only pprof files contain: labels of samples. Each distinct label is stored once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,50 +10,14 @@
 
 int incstack__extra_init(struct incstack__extra *extra)
 {
-	int error = incstack__table_init(&extra->place_table);
-
-	return error ? error : incstack__table_init(&extra->label_table);
+	return incstack__table_init(&extra->label_table);
 }
 
 void incstack__extra_free(struct incstack__extra *extra)
 {
-	free(extra->mappings);
-	free(extra->places);
-	free(extra->place_table.slots);
 	free(extra->labels);
 	free(extra->label_table.slots);
 	free(extra->comments);
-}
-
-static bool places_equal(const struct incstack__place *a, const struct incstack__place *b)
-{
-	return a->address == b->address && a->mapping == b->mapping && a->folded == b->folded;
-}
-
-int incstack__place_intern(struct incstack_profile *profile, const struct incstack__place *place,
-			   uint32_t *number)
-{
-	struct incstack__extra *extra = &profile->extra;
-	uint32_t at, hash = incstack__hash_pair(place->address,
-						(uint64_t)place->mapping << 1 | place->folded);
-	size_t cursor = hash;
-	int error;
-
-	while ((at = incstack__table_probe(&extra->place_table, hash, &cursor)) != INCSTACK__NONE)
-		if (places_equal(&extra->places[at], place)) {
-			*number = at + 1;
-			return 0;
-		}
-	error = incstack__reserve((void **)&extra->places, &extra->places_room,
-				  extra->places_used + 1, sizeof(*extra->places));
-	if (!error)
-		error = incstack__table_insert(&extra->place_table, hash,
-					       (uint32_t)extra->places_used);
-	if (error)
-		return error;
-	extra->places[extra->places_used++] = *place;
-	*number = (uint32_t)extra->places_used;
-	return 0;
 }
 
 static bool labels_equal(const struct incstack__label *a, const struct incstack__label *b)

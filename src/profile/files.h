@@ -21,6 +21,15 @@ struct incstack__profile_input {
 	uint32_t keep; /* INCSTACK_KEEP_* */
 };
 
+/* Whether files of this format can be written.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+int incstack__profile_format_writes(int format);
+
+/* Returns the format of another program's file by its first bytes, and goes back to the beginning of the
+ * stream, which must be able to seek; 0: it is none of these.
+ * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
+int incstack__profile_format_guess(FILE *stream);
+
 /* As incstack_profile_read, with these options.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
 int incstack__profile_read(FILE *stream, enum incstack_profile_format format,

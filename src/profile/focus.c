@@ -111,9 +111,7 @@ static bool matches_name(const char *pattern, const struct incstack_profile *pro
 static uint32_t module_of(const struct incstack_profile *profile,
 			  const struct incstack__frame *frame)
 {
-	const uint32_t mapping = frame->place ? profile->extra.places[frame->place - 1].mapping : 0;
-
-	return mapping ? profile->extra.mappings[mapping - 1].file : 0;
+	return frame->module ? profile->modules.modules[frame->module - 1].file : 0;
 }
 
 static bool is_suppressed(const void *context, const struct incstack_profile *profile,

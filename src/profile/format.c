@@ -2,26 +2,36 @@
  *
  * The table of the formats: one row for each. Profiles are read and written through it.
  */
+#include <stdlib.h>
 #include <string.h>
 
-#include "read/reader.h"
+#include "read/foreign.h"
+#include "read/guess.h"
+#include "read/unpack.h"
 #include "write/writer.h"
 #include "files.h"
 
 static const struct format {
 	const char *name, *suffix;
 	int (*read)(struct incstack__reader *reader); /* null: it can only be written */
-	const struct incstack__writer_ops *write;
+	const struct incstack__writer_ops *write;     /* null: it can only be read */
+	bool unpacks;                                 /* the reader knows of compression */
 } formats[] = {
 	[INCSTACK_FORMAT_FOLDED] = {"folded", ".folded", incstack__read_folded,
 				    &incstack__write_folded},
-	[INCSTACK_FORMAT_PPROF] = {"pprof", ".pb.gz", incstack__read_pprof, &incstack__write_pprof},
+	[INCSTACK_FORMAT_PPROF] = {"pprof", ".pb.gz", incstack__read_pprof, &incstack__write_pprof,
+				   .unpacks = true},
 	[INCSTACK_FORMAT_SPEEDSCOPE] = {"speedscope", ".speedscope.json", incstack__read_speedscope,
 					&incstack__write_speedscope},
 	[INCSTACK_FORMAT_FIREFOX] = {"firefox", ".firefox.json", incstack__read_firefox,
 				     &incstack__write_firefox},
 	[INCSTACK_FORMAT_HTML] = {"html", ".html", NULL, &incstack__write_html},
+	[INCSTACK_FORMAT_PERF_SCRIPT] = {"perf-script", NULL, incstack__read_perf_script},
+	[INCSTACK_FORMAT_HEAPTRACK] = {"heaptrack", NULL, incstack__read_heaptrack},
+	[INCSTACK_FORMAT_MASSIF] = {"massif", NULL, incstack__read_massif},
+	[INCSTACK_FORMAT_DHAT] = {"dhat", NULL, incstack__read_dhat},
 };
+enum { GUESS_BYTES = 4096 };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 /* Returns the row of a format, or the empty row 0 if there is no such format. */
@@ -30,19 +40,75 @@ static const struct format *row_of(enum incstack_profile_format format)
 	return &formats[(unsigned)format < FORMATS ? (unsigned)format : 0];
 }
 
-static int ending(const char *path, const char *suffix)
+static bool ends_with(const char *path, size_t length, const char *suffix)
 {
-	const size_t length = strlen(path), size = strlen(suffix);
+	const size_t size = suffix ? strlen(suffix) : 0;
 
-	return length > size && !memcmp(path + length - size, suffix, size);
+	return size && length > size && !memcmp(path + length - size, suffix, size);
+}
+
+/* Returns the length of a path without the suffix of a packed file. */
+static size_t unpacked_length(const char *path)
+{
+	const size_t length = strlen(path);
+
+	if (ends_with(path, length, ".gz"))
+		return length - 3;
+	return ends_with(path, length, ".zst") ? length - 4 : length;
 }
 
 int incstack_profile_format_of(const char *path)
 {
 	for (int i = INCSTACK_FORMAT_FOLDED; path && i < FORMATS; i++)
-		if (!strcmp(path, formats[i].name) || ending(path, formats[i].suffix))
+		if (!strcmp(path, formats[i].name) ||
+		    ends_with(path, strlen(path), formats[i].suffix) ||
+		    ends_with(path, unpacked_length(path), formats[i].suffix))
 			return i;
 	return 0;
+}
+
+int incstack__profile_format_writes(int format)
+{
+	return row_of((enum incstack_profile_format)format)->write != NULL;
+}
+
+int incstack__profile_format_guess(FILE *stream)
+{
+	char bytes[GUESS_BYTES + 1] = "";
+	struct incstack__unpacker *unpacker = calloc(1, sizeof(*unpacker));
+	size_t got = 0;
+
+	if (unpacker && !incstack__unpacker_open(unpacker, stream))
+		got = fread(bytes, 1, GUESS_BYTES, unpacker->plain);
+	if (unpacker)
+		incstack__unpacker_close(unpacker);
+	free(unpacker);
+	rewind(stream);
+	return got ? incstack__guess(bytes) : 0;
+}
+
+/* Reads through an unpacker, unless the format's reader unpacks by itself. */
+static int read_unpacked(const struct format *row, struct incstack__reader *reader)
+{
+	struct incstack__unpacker *unpacker;
+	int error;
+
+	if (row->unpacks)
+		return row->read(reader);
+	unpacker = calloc(1, sizeof(*unpacker));
+	if (!unpacker)
+		return INCSTACK_ENOMEM;
+	error = incstack__unpacker_open(unpacker, reader->stream);
+	reader->stream = unpacker->plain;
+	if (!error)
+		error = row->read(reader);
+	if (error == INCSTACK_EIO && unpacker->error)
+		error = unpacker->error;
+	if (unpacker->inflater.why)
+		reader->at.why = unpacker->inflater.why;
+	incstack__unpacker_close(unpacker);
+	free(unpacker);
+	return error;
 }
 
 int incstack__profile_read(FILE *stream, enum incstack_profile_format format,
@@ -63,7 +129,7 @@ int incstack__profile_read(FILE *stream, enum incstack_profile_format format,
 		*problem = reader.at;
 	if (!stream || !profile || !row->read)
 		return INCSTACK_EINVAL;
-	error = row->read(&reader);
+	error = read_unpacked(row, &reader);
 	if (problem)
 		*problem = reader.at;
 	if (error)

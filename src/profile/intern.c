@@ -144,11 +144,13 @@ int incstack__name_intern(struct incstack_profile *profile, const char *text, si
 	return error;
 }
 
-static bool frame_equal(const struct incstack__frame *a, const struct incstack__frame *b)
+static bool frame_equal(const struct incstack__frame *a, const struct incstack__frame *b,
+			bool places_apart)
 {
 	return a->function == b->function && a->position == b->position && a->line == b->line &&
 	       a->kind == b->kind && a->flags == b->flags && a->key == b->key &&
-	       a->file == b->file && a->place == b->place;
+	       a->file == b->file && a->module == b->module &&
+	       (a->place == b->place || !places_apart);
 }
 
 static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
@@ -170,15 +172,17 @@ static int frame_add(struct incstack_profile *profile, const struct incstack__fr
 	return 0;
 }
 
-static uint32_t frame_hash(const struct incstack__frame *key)
+static uint32_t frame_hash(const struct incstack_profile *profile,
+			   const struct incstack__frame *key)
 {
+	const uint32_t place = profile->places_apart ? key->place : 0;
 	uint64_t at = (uint32_t)key->position ^ (uint64_t)(uint32_t)key->line << 32;
 	uint64_t how = key->flags ^ (uint64_t)key->kind << 32;
 
-	return incstack__hash_pair(key->function + key->key * 0x9e3779b97f4a7c15u +
-					   key->file * 0xc2b2ae3d27d4eb4fu +
-					   key->place * 0x165667b19e3779f9u,
-				   at * 0x9fb21c651e98df25u + how);
+	return incstack__hash_pair(
+		key->function + key->key * 0x9e3779b97f4a7c15u + key->file * 0xc2b2ae3d27d4eb4fu +
+			key->module * 0x27d4eb2f165667c5u + place * 0x165667b19e3779f9u,
+		at * 0x9fb21c651e98df25u + how);
 }
 
 /* Rebuilds the table. If several frames have the same key, a search finds the first one. */
@@ -190,21 +194,25 @@ int incstack__frame_table_renew(struct incstack_profile *profile)
 	free(table->slots);
 	error = incstack__table_init(table);
 	for (size_t i = 0; i < profile->frames_used && !error; i++)
-		error = incstack__table_insert(table, frame_hash(&profile->frames[i]), (uint32_t)i);
+		error = incstack__table_insert(table, frame_hash(profile, &profile->frames[i]),
+					       (uint32_t)i);
 	return error;
 }
 
 int incstack__frame_intern(struct incstack_profile *profile, const struct incstack__frame *key,
 			   uint32_t *frame)
 {
-	uint32_t hash = frame_hash(key);
+	uint32_t hash = frame_hash(profile, key);
 	size_t cursor = hash;
 	int error;
 
 	while ((*frame = incstack__table_probe(&profile->frame_table, hash, &cursor)) !=
 	       INCSTACK__NONE)
-		if (frame_equal(&profile->frames[*frame], key))
+		if (frame_equal(&profile->frames[*frame], key, profile->places_apart)) {
+			if (!profile->frames[*frame].place)
+				profile->frames[*frame].place = key->place;
 			return 0;
+		}
 	error = frame_add(profile, key, hash);
 	if (!error)
 		*frame = (uint32_t)profile->frames_used - 1;
@@ -224,6 +232,7 @@ int incstack__frame_at(struct incstack_profile *profile, const char *text, size_
 				      .line = rest->line,
 				      .kind = rest->kind,
 				      .flags = rest->flags,
+				      .module = rest->module,
 				      .place = rest->place};
 	int error = incstack__name_intern(profile, text, length, &key.key);
 

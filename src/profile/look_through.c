@@ -9,7 +9,7 @@
 #include "allocators.h"
 #include "removal.h"
 #include "filter.h"
-#include "guess.h"
+#include "wrappers.h"
 #include "pattern.h"
 
 struct look {

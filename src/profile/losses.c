@@ -57,7 +57,7 @@ static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t
 		said |= INCSTACK__LOSS_META;
 	if (extra->labels_used)
 		said |= INCSTACK__LOSS_LABELS;
-	if (extra->mappings_used || extra->places_used)
+	if (profile->modules.mappings_used || profile->modules.places_used)
 		said |= INCSTACK__LOSS_MAPPINGS;
 	if (extra->comments_used)
 		said |= INCSTACK__LOSS_COMMENTS;

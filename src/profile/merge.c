@@ -4,6 +4,7 @@
  * functions mean nothing outside of the process that made them.
  */
 #include "merge.h"
+#include "module.h"
 #include "analysis.h"
 
 #include <stdlib.h>
@@ -20,17 +21,18 @@ int incstack__map_frames(struct incstack_profile *into, const struct incstack_pr
 		const char *text = incstack__frame_text(from, i, buffer, &length);
 		bool kept = sites == INCSTACK__SITES_KEPT;
 		struct incstack__frame rest = {0};
-		int error;
+		int error = kept ? incstack__code_copy(from, f, into, &rest) : 0;
 
 		if (kept) {
 			rest.line = f->line;
 			rest.kind = f->kind;
 			rest.flags = f->flags & INCSTACK_OBJECT_VIRTUAL;
 		}
-		error = incstack__frame_at(
-			into, text, length,
-			kept && f->file ? incstack__text(from, f->file - 1) : NULL, &rest, &map[i]);
-
+		if (!error)
+			error = incstack__frame_at(
+				into, text, length,
+				kept && f->file ? incstack__text(from, f->file - 1) : NULL, &rest,
+				&map[i]);
 		if (error)
 			return error;
 	}

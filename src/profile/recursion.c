@@ -147,9 +147,8 @@ int incstack__profile_fold_recursion(const struct incstack_profile *profile,
 	if (!error)
 		error = incstack__timeline_copy(profile, folding.nodes, folding.into);
 	release(&folding);
-	folding.into->losses =
-		incstack__profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0) &
-		~(uint32_t)INCSTACK__LOSS_FRAME_KINDS; /* labels, mappings and the like */
+	folding.into->losses = incstack__profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0) &
+			       ~(uint32_t)(INCSTACK__LOSS_FRAME_KINDS | INCSTACK__LOSS_MAPPINGS);
 	if (error)
 		incstack_profile_destroy(folding.into);
 	else

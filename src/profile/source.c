@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "merge.h"
+#include "module.h"
 
 struct naming {
 	struct incstack_profile *into;
@@ -17,7 +18,20 @@ struct naming {
 
 static bool source_valid(const struct incstack_profile_source *source)
 {
-	return incstack__string_valid(source->name) && incstack__string_valid(source->file);
+	return incstack__string_valid(source->name) && incstack__string_valid(source->file) &&
+	       incstack__string_valid(source->module) && incstack__string_valid(source->build_id);
+}
+
+/* Finds the module and the place: those of the source, or else those that the frame has. */
+static int find_code(const struct naming *naming, const struct incstack_profile_source *source,
+		     uint32_t number, struct incstack__frame *frame)
+{
+	const struct incstack__code code = {source->module, source->build_id, source->address};
+
+	if (!code.module && !code.build_id && !code.address)
+		return incstack__code_copy(naming->from, &naming->from->frames[number],
+					   naming->into, frame);
+	return incstack__code_intern(naming->into, &code, frame);
 }
 
 static int name_frame(const struct naming *naming, uint32_t number, uint32_t *frame)
@@ -42,6 +56,9 @@ static int name_frame(const struct naming *naming, uint32_t number, uint32_t *fr
 	rest.line = source.line > 0 ? source.line : 0;
 	rest.kind = source.kind;
 	rest.flags = description.flags & INCSTACK_OBJECT_VIRTUAL;
+	error = find_code(naming, &source, number, &rest);
+	if (error)
+		return error;
 	return incstack__frame_at(naming->into, source.name ? source.name : text,
 				  source.name ? strlen(source.name) : length, source.file, &rest,
 				  frame);

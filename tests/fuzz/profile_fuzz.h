@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the fuzzers of the profile readers. A file that is accepted is written and read again,
- * and must have the same weights. FUZZ_FORMAT is the format of the file that includes this one.
+ * and must have the same weights. FUZZ_FORMAT is the format of the file that includes this one. If it cannot
+ * be written, FUZZ_WRITTEN is another format.
  */
 #ifndef INCSTACK_TESTS_FUZZ_PROFILE_H
 #define INCSTACK_TESTS_FUZZ_PROFILE_H
@@ -17,9 +18,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const enum incstack_profile_format format = FUZZ_FORMAT;
+#ifndef FUZZ_WRITTEN
+#define FUZZ_WRITTEN FUZZ_FORMAT
+#endif
 
-static struct incstack_profile *read_bytes(const void *data, size_t size)
+static struct incstack_profile *read_bytes(const void *data, size_t size,
+					   enum incstack_profile_format format)
 {
 	struct incstack_profile *profile = NULL;
 	struct incstack_profile_problem problem = {.size = sizeof(problem)};
@@ -43,7 +47,7 @@ static char *write_bytes(const struct incstack_profile *profile, size_t *size)
 	char *text = NULL;
 	FILE *stream = open_memstream(&text, size);
 
-	if (!stream || incstack_profile_write(profile, format, 0, stream) || fclose(stream))
+	if (!stream || incstack_profile_write(profile, FUZZ_WRITTEN, 0, stream) || fclose(stream))
 		abort();
 	return text;
 }
@@ -72,7 +76,8 @@ static void must_weigh_the_same(const struct incstack_profile *a, const struct i
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct incstack_profile *profile = size ? read_bytes(data, size) : NULL, *again;
+	struct incstack_profile *profile = size ? read_bytes(data, size, FUZZ_FORMAT) : NULL,
+				*again;
 	size_t written_size;
 	char *written;
 
@@ -80,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	written = write_bytes(profile, &written_size);
 	if (written_size) {
-		again = read_bytes(written, written_size);
+		again = read_bytes(written, written_size, FUZZ_WRITTEN);
 		if (!again)
 			abort();
 		must_weigh_the_same(profile, again);

@@ -72,15 +72,17 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h named_root pattern read/json_surrogates",
-        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
-        "extra meta pcct jit perf_map timeline.c visit",
-        "cct losses read/reader removal",
-        "fold heap_tree mixed_tree inside functions guess focus merge prune write/boxes source recursion read/json_read read/json_profile"
-        " read/pprof_fields read/pprof_tables.h",
+        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page",
+        "extra meta module pcct jit perf_map timeline.c visit",
+        "cct losses read/reader read/unpack removal",
+        "read/lines",
+        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes source recursion read/json_read read/json_profile"
+        " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
         "compare delta.c look_through read/*_read write/*_write",
-        "stability format",
+        "stability read/guess",
+        "format",
     ),
     "recorder": (
         "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
@@ -111,12 +113,14 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
         " hottest progress profile/expansion profile/amount"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
-        "scratch report/trace_map report/debug_file",
+        "scratch report/trace_map report/debug_file report/source_functions",
+        "report/source",
+        "report/module_symbols",
         "record/run profile_io report/symbols",
         "report/frames report/timeline attach/process/*",
         "report/profile attach/kernel/* attach/output/*",

@@ -39,7 +39,7 @@ test_end_is_told() {
 		for shown in shown stderr; do
 			grep -q "killed by ${end#*:}" "$shown" || fail "$shown: not reported again"
 			grep -A 2 '^The newest recorded allocation .* on thread 1:$' "$shown" |
-				grep -q '^ *leak_blocks$' || fail "$shown: another allocation"
+				grep -q '^ *leak_blocks  target.c:[0-9]*$' || fail "$shown: another allocation"
 		done
 	done
 	record -o trace -- "$target" alloc=50 status

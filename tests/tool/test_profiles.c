@@ -336,7 +336,7 @@ START_TEST(faults_have_a_place_and_a_status)
 		run("$I convert a.folded a.pb.gz; head -c 60 a.pb.gz > cut.pb.gz; $I report "
 		    "cut.pb.gz"),
 		1);
-	shows("cut.pb.gz: the gzip data are cut off (byte ");
+	shows("cut.pb.gz: the compressed data are cut off (byte ");
 	ck_assert_int_eq(run("$I convert missing.folded out.folded"), 1);
 	shows("cannot read missing.folded: No such file");
 	ck_assert_int_eq(run("$I convert a.folded nowhere/out.pb.gz"), 1);

@@ -55,7 +55,7 @@ test_compare_and_merge() {
 	run 0 compare -t one two
 	: >nothing
 	run 2 merge -o sum.folded one nothing
-	grep -q 'nothing: its suffix names no format' said || fail "$(<said)"
+	grep -q 'nothing: neither its suffix nor its content shows its format' said || fail "$(<said)"
 }
 
 # A file without a suffix may be of any format, if one is named.

@@ -6,12 +6,25 @@
 
 #include <string.h>
 
+#include "tool/files.h"
 #include "tool/report/report.h"
+#include "profile/files.h"
 
 int tool_input_is_trace(const char *path, int format)
 {
 	return !format && strcmp(path, "-") != 0 && !incstack_profile_format_of(path) &&
 	       tool_trace_is_one(path);
+}
+
+int tool_input_is_foreign(const char *path)
+{
+	const int fd = tool_trace_is_one(path) ? -1 : tool_files_input(path);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
+	const int is_foreign = stream && incstack__profile_format_guess(stream) != 0;
+
+	if (stream)
+		fclose(stream);
+	return is_foreign;
 }
 
 int tool_input_read(char *const *paths, size_t count, int format,

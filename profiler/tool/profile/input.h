@@ -9,6 +9,8 @@
 
 /* Whether the path is that of a trace file. If a format is given, or the name shows one, it is not. */
 int tool_input_is_trace(const char *path, int format);
+/* Whether a file's content shows that another program has written it. */
+int tool_input_is_foreign(const char *path);
 
 /* Reads all of them, of the given format; 0: each by its name. options->threads is for trace files; it is
  * refused if there is none. profiles[] has room for `count`; those that were read are to be destroyed,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "input.h"
 #include "profile.h"
 #include "tool/hottest.h"
 #include "tool/names.h"
@@ -21,8 +22,10 @@ static const char report_help[] =
 	"       incstack report [-t] [-k NAME] [-n NUMBER] [-o PREFIX] TRACE-FILE\n"
 	"\n"
 	"Prints the hottest functions and calling contexts of a profile (.folded, .pb.gz,\n"
-	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. A file\n"
-	"with another name is read as a trace file of incstack cpu or heap: its hottest\n"
+	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. The output\n"
+	"of perf script and the files of heaptrack, massif and DHAT are known by their content.\n"
+	"Each may be packed by gzip or zstd. A file with another name is read as a trace file of "
+	"incstack cpu or heap: its hottest\n"
 	"contexts are printed, and PREFIX.folded and PREFIX.html are written.\n"
 	"\n"
 	"  -f, --format FORMAT   the format of PROFILE, regardless of its name: folded, pprof,\n"
@@ -242,10 +245,14 @@ static int read_and_print(void *context)
 	return status;
 }
 
+/* The options that do not apply to the report of a profile. */
+#define PROFILE_REFUSES "oTatrM"
+#define PROFILE_WHERE "on the report of a profile"
+
 static int report_profile(char **path, struct tool_options *options)
 {
 	struct source of = {*path, options};
-	const int status = tool_options_refuse(options, "oTatrM", "on the report of a profile");
+	const int status = tool_options_refuse(options, PROFILE_REFUSES, PROFILE_WHERE);
 
 	if (status)
 		return status;
@@ -254,20 +261,24 @@ static int report_profile(char **path, struct tool_options *options)
 	return tool_profile_run(path, 1, options->format, NULL, read_and_print, &of);
 }
 
-/* What to make of a trace. */
+/* What to make of a file whose name does not show its format. */
 struct trace {
-	const char *path;
+	struct source of;
 	struct tool_report_wish wish;
 };
 
 static int make_report(void *context)
 {
 	const struct trace *trace = context;
+	int status;
 
-	return tool_report_make(trace->path, &trace->wish, stdout, NULL);
+	if (!tool_input_is_foreign(trace->of.path))
+		return tool_report_make(trace->of.path, &trace->wish, stdout, NULL);
+	status = tool_options_refuse(trace->of.options, PROFILE_REFUSES, PROFILE_WHERE);
+	return status ? status : read_and_print((void *)(uintptr_t)&trace->of);
 }
 
-static int report_trace(const char *path, const struct tool_options *options)
+static int report_trace(const char *path, struct tool_options *options)
 {
 	struct tool_report_wish wish = tool_report_wish_of(options->output ? options->output : path,
 							   options->threads, tool_columns(stdout));
@@ -279,7 +290,7 @@ static int report_trace(const char *path, const struct tool_options *options)
 	wish.kind = options->kind;
 	if (tool_options_given(options, 'n'))
 		wish.functions = wish.contexts = options->top;
-	trace = (struct trace){path, wish};
+	trace = (struct trace){{path, options}, wish};
 	return tool_report_run(&path, 1, &wish.prefix, false, make_report, &trace);
 }
 

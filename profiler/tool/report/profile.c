@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Turns the replayed calling context tree into a profile, which the profile library writes as flame
- * graph and folded stacks. Contexts that differ only in the place of a call within a function
- * become one.
+ * graph and folded stacks. Contexts that differ only in the place of a call within a line become
+ * one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/names.h"
 #include "report.h"
-#include "profile/nodes.h"
-
-enum { NAME_MAX_BYTES = 4096 };
 
 static const struct incstack_profile_kind kinds[] = {
 	{"allocated", "bytes"},
@@ -35,23 +32,34 @@ static int has_values(const struct incstack__cct_values *values)
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
 }
 
-/* Finds or adds the node of a function. Names and paths may be any bytes; a profile has UTF-8. */
-static int child(struct incstack_profile *profile, uint32_t parent, const char *name,
-		 uint32_t *node)
+/* Finds or adds the node of a frame. */
+static int child(struct incstack_profile *profile, uint32_t parent,
+		 const struct tool_symbols_frame *from, uint32_t *node)
 {
-	char text[NAME_MAX_BYTES];
 	const struct incstack_profile_frame frame = {
 		.size = sizeof(frame),
-		.name = text,
-		.name_length = tool_name_valid(name, text, sizeof(text))};
+		.name = from->name,
+		.name_length = strlen(from->name),
+		.file = from->file,
+		.line = from->line,
+		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
 
+/* Finds or adds the nodes of a code: one for its function, and below it one for each that is inlined there. */
 static int child_of_code(struct incstack_profile *profile, const struct tool_report *report,
 			 uint32_t parent, uint64_t code, uint32_t *node)
 {
-	return child(profile, parent, tool_symbols_name(report->symbols, code), node);
+	size_t count;
+	const struct tool_symbols_frame *frames =
+		tool_symbols_frames(report->symbols, code, &count);
+	int error = 0;
+
+	*node = parent;
+	while (count-- > 0 && error == 0)
+		error = child(profile, *node, &frames[count], node);
+	return error;
 }
 
 static int weigh(struct incstack_profile *profile, uint32_t node,
@@ -69,22 +77,22 @@ static int weigh(struct incstack_profile *profile, uint32_t node,
  * the frame that replaces the middle does not say how long it was. */
 #define INNERMOST 64
 
-/* Returns the outermost part of a node that is TOOL_DEPTH_MAX deep. */
-static uint32_t outer_of(const struct incstack_profile *profile, uint32_t node)
+/* Returns the node of the outermost part of a context that is TOOL_DEPTH_MAX deep. */
+static uint32_t outer_of(const struct tool_report *report, const uint32_t *nodes, uint32_t context)
 {
 	for (unsigned i = 0; i < INNERMOST; i++)
-		node = incstack__profile_parent(profile, node);
-	return node;
+		context = report->replay->cct.nodes[context].parent;
+	return nodes[context];
 }
 
 static int add_deep(struct incstack_profile *profile, const struct tool_report *report,
 		    uint32_t outer, const struct incstack__cct_node *context)
 {
-	static const char middle[] = "[frames left out]";
+	static const struct tool_symbols_frame middle = {.name = "[frames left out]"};
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
 	const struct incstack__cct_node *inner[INNERMOST];
 	uint32_t node;
-	int error = child(profile, outer, middle, &node);
+	int error = child(profile, outer, &middle, &node);
 
 	inner[0] = context;
 	for (unsigned i = 1; i < INNERMOST; i++)
@@ -136,8 +144,9 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 	int error;
 
 	if (context->depth > TOOL_DEPTH_MAX) {
-		nodes[i] =
-			context->depth == TOOL_DEPTH_MAX + 1 ? outer_of(profile, parent) : parent;
+		nodes[i] = context->depth == TOOL_DEPTH_MAX + 1
+				   ? outer_of(report, nodes, context->parent)
+				   : parent;
 		return has_values(&context->values) ? add_deep(profile, report, nodes[i], context)
 						    : 0;
 	}

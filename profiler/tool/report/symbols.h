@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the names of functions for modules and addresses, in the files on disk.
+ * Finds the functions and the lines of the source for the addresses of a trace file, in the files on disk.
  */
 #ifndef INCSTACK_TOOL_SYMBOLS_H
 #define INCSTACK_TOOL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -25,9 +26,21 @@ void tool_symbols_close(struct tool_symbols *symbols);
  * was recorded, or that was changed since and has the recorded build-id. Each line begins with `before`. */
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out);
 
-/* Returns the name of a code of the calling context tree: the function, else "module+0xoffset" with
- * the offset of the function's start, else the address. Never null; valid until close. Two codes
- * in one function share one pointer. */
+/* A function that a code lies in, and where in it. */
+struct tool_symbols_frame {
+	const char *
+		name; /* the function, else "module+0xoffset" with the offset of the function's start,
+			   * else the address. Never null. Equal names are one pointer. */
+	const char *file; /* the source file, UTF-8; null: unknown */
+	int32_t line;     /* in the source file; 0: unknown */
+	bool is_inlined;  /* into the next frame */
+};
+
+/* Returns the frames of a code of the calling context tree: the functions that are inlined there, innermost
+ * first, and last the function that they are inlined into. There is at least one. Valid until close. */
+const struct tool_symbols_frame *tool_symbols_frames(struct tool_symbols *symbols, uint64_t code,
+						     size_t *count);
+/* Returns the name of the first of them. */
 const char *tool_symbols_name(struct tool_symbols *symbols, uint64_t code);
 /* Returns the last component of the module's path, or "". */
 const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code);

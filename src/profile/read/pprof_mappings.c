@@ -2,6 +2,7 @@
  *
  * Reads the mappings of a pprof file, and the places of its locations in them.
  */
+#include "profile/module.h"
 #include "profile/pprof.h"
 #include "pprof_tables.h"
 
@@ -37,8 +38,7 @@ int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istrea
 
 	if (error)
 		return error;
-	if (!(tables->keep & INCSTACK_KEEP_MAPPINGS) || !n[PPROF_MAPPING_ID] ||
-	    find(tables, n[PPROF_MAPPING_ID]) != INCSTACK__NONE ||
+	if (!n[PPROF_MAPPING_ID] || find(tables, n[PPROF_MAPPING_ID]) != INCSTACK__NONE ||
 	    tables->mappings_used >= MAPPINGS_MAX) {
 		tables->losses |= INCSTACK__LOSS_MAPPINGS;
 		return 0;
@@ -62,28 +62,19 @@ int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istrea
 }
 
 static int give(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
-		const struct incstack__pprof_mapping *from)
+		struct incstack__pprof_mapping *from)
 {
-	struct incstack__extra *extra = &profile->extra;
+	const char *file = incstack__pprof_string(tables, from->file);
+	const char *build_id = incstack__pprof_string(tables, from->build_id);
 	struct incstack__mapping mapping = {.start = from->start,
 					    .limit = from->limit,
 					    .offset = from->offset,
 					    .has = from->has};
-	bool file_valid = true, id_valid = true;
-	int error = incstack__pprof_name(tables, from->file, profile, &mapping.file, &file_valid);
+	int error = incstack__module_intern(profile, file, build_id, &mapping.module);
 
-	if (!error)
-		error = incstack__pprof_name(tables, from->build_id, profile, &mapping.build_id,
-					     &id_valid);
-	if (!error)
-		error = incstack__reserve((void **)&extra->mappings, &extra->mappings_room,
-					  extra->mappings_used + 1, sizeof(*extra->mappings));
-	if (error)
-		return error;
-	if (!file_valid || !id_valid)
+	if ((!file && from->file) || (!build_id && from->build_id))
 		tables->losses |= INCSTACK__LOSS_MAPPINGS;
-	extra->mappings[extra->mappings_used++] = mapping;
-	return 0;
+	return error ? error : incstack__mapping_intern(profile, &mapping, &from->number);
 }
 
 int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
@@ -97,22 +88,20 @@ int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
 }
 
 int incstack__pprof_place(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
-			  const struct incstack__pprof_location *location, uint32_t *place)
+			  const struct incstack__pprof_location *location,
+			  struct incstack__frame *frame)
 {
 	struct incstack__place key = {.address = location->address,
 				      .folded = location->folded ? 1 : 0};
-	uint32_t at;
+	uint32_t at = location->mapping ? find(tables, location->mapping) : INCSTACK__NONE;
 
-	*place = 0;
-	if (!location->address && !location->mapping && !location->folded)
-		return 0;
-	if (!(tables->keep & INCSTACK_KEEP_MAPPINGS)) {
-		tables->losses |= INCSTACK__LOSS_MAPPINGS;
-		return 0;
-	}
-	at = location->mapping ? find(tables, location->mapping) : INCSTACK__NONE;
 	if (location->mapping && at == INCSTACK__NONE)
 		tables->losses |= INCSTACK__LOSS_MAPPINGS;
-	key.mapping = at == INCSTACK__NONE ? 0 : at + 1;
-	return incstack__place_intern(profile, &key, place);
+	if (at != INCSTACK__NONE) {
+		key.mapping = tables->mappings[at].number;
+		frame->module = profile->modules.mappings[key.mapping - 1].module;
+	}
+	if (!key.address && !key.mapping && !key.folded)
+		return 0;
+	return incstack__place_intern(profile, &key, &frame->place);
 }

@@ -330,13 +330,15 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 
 /* Gives a line to a location that has none, and makes its frame, which represents the address. */
 static int name_address(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
-			struct incstack__pprof_location *location, uint32_t place)
+			struct incstack__pprof_location *location,
+			const struct incstack__frame *code)
 {
 	struct incstack__frame key = {.function = location->address,
 				      .position = -1,
 				      .flags = INCSTACK_OBJECT_RAW,
 				      .key = INCSTACK__NONE,
-				      .place = place};
+				      .module = code->module,
+				      .place = code->place};
 	int error = incstack__reserve((void **)&tables->lines, &tables->lines_room,
 				      tables->lines_used + 1, sizeof(*tables->lines));
 
@@ -347,22 +349,31 @@ static int name_address(struct incstack__pprof_tables *tables, struct incstack_p
 	return incstack__frame_intern(profile, &key, &tables->lines[location->first].frame);
 }
 
-/* Makes the frames of a location. All lines but the last line are inlined. The last line has the
- * place. */
+/* Notes as a loss that the frame has the address of another location. */
+static void note_address(struct incstack__pprof_tables *tables,
+			 const struct incstack_profile *profile, uint32_t frame, uint32_t place)
+{
+	if (place && profile->frames[frame].place != place)
+		tables->losses |= INCSTACK__LOSS_MAPPINGS;
+}
+
+/* Makes the frames of a location. All lines but the last line are inlined. */
 static int name_location(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			 struct incstack__pprof_location *location, const char **why)
 {
-	uint32_t place;
-	int error = incstack__pprof_place(tables, profile, location, &place);
+	struct incstack__frame code = {0};
+	int error = incstack__pprof_place(tables, profile, location, &code);
 
 	if (!error && !location->count)
-		return name_address(tables, profile, location, place);
+		return name_address(tables, profile, location, &code);
 	for (uint32_t i = 0; i < location->count && !error; i++) {
-		bool outermost = i + 1 == location->count;
-		struct incstack__frame rest = {.flags = outermost ? 0 : INCSTACK_OBJECT_VIRTUAL,
-					       .place = outermost ? place : 0};
+		struct incstack__pprof_line *line = &tables->lines[location->first + i];
+		struct incstack__frame rest = code;
 
-		error = name_line(tables, profile, &tables->lines[location->first + i], &rest, why);
+		rest.flags = i + 1 < location->count ? INCSTACK_OBJECT_VIRTUAL : 0;
+		error = name_line(tables, profile, line, &rest, why);
+		if (!error)
+			note_address(tables, profile, line->frame, code.place);
 	}
 	return error;
 }
@@ -389,8 +400,10 @@ int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 {
 	int error = make_profile(tables, profile, why);
 
-	if (!error)
+	if (!error) {
+		(*profile)->places_apart = (tables->keep & INCSTACK_KEEP_MAPPINGS) != 0;
 		error = incstack__pprof_mappings(tables, *profile);
+	}
 	for (size_t i = 0; i < tables->locations_used && !error; i++)
 		error = name_location(tables, *profile, &tables->locations[i], why);
 	if (!error)

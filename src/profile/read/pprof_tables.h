@@ -30,6 +30,7 @@ struct incstack__pprof_mapping {
 	uint64_t start, limit, offset;
 	uint64_t file, build_id; /* in the string table */
 	uint32_t has;
+	uint32_t number; /* in the profile, once that exists; from 1 */
 };
 
 /* A location. Its lines are [first, first + count), innermost first. Once the profile exists,
@@ -105,14 +106,15 @@ int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
 			 struct incstack_profile *profile);
 
 /* The first of these functions reads a mapping. The second gives all mappings to the profile. The
- * third finds the place of a location: its number + 1, or 0. What cannot be kept is noted as a
+ * third gives the module and the place of a location to its frame. What cannot be kept is noted as a
  * loss. */
 int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
 				const char **why);
 int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
 			     struct incstack_profile *profile);
 int incstack__pprof_place(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
-			  const struct incstack__pprof_location *location, uint32_t *place);
+			  const struct incstack__pprof_location *location,
+			  struct incstack__frame *frame);
 
 /* Returns the location with this identifier, or null. */
 const struct incstack__pprof_location *

@@ -11,22 +11,18 @@
 #include <pb_encode.h>
 
 #include "function_set.h"
-#include "profile/gzip.h"
 #include "profile/pprof.h"
 #include "pprof_chains.h"
+#include "pprof_put.h"
 #include "writer.h"
 
 struct pprof_writer {
 	struct incstack__profile_writer common;
-	struct incstack__deflater gzip;
-	bool open;
+	struct incstack__pprof_put put;
 	size_t frames;    /* of the profile, already written */
 	size_t functions; /* of the set, already written */
 	struct incstack__function_set set;
 	struct incstack__pprof_chains chains;
-	uint64_t strings;     /* in the file's string table so far */
-	uint64_t *strings_of; /* for each name of the profile: its string; 0: not written yet */
-	size_t names, strings_room;
 	size_t mappings; /* of the profile, already written */
 	uint32_t *path;  /* of a node: its frames, innermost first */
 	uint64_t *ids;   /* of the locations of a path, innermost first */
@@ -49,76 +45,6 @@ static int start(pb_byte_t **buffer, size_t *room, size_t size, pb_ostream_t *st
 	return error;
 }
 
-static bool put_number(pb_ostream_t *stream, uint32_t field, uint64_t value)
-{
-	return !value ||
-	       (pb_encode_tag(stream, PB_WT_VARINT, field) && pb_encode_varint(stream, value));
-}
-
-/* Writes a field of the outermost message: its head, then its bytes. */
-static int put_field(struct pprof_writer *writer, uint32_t field, const void *bytes, size_t size)
-{
-	pb_byte_t head[2 * INCSTACK__VARINT_MAX];
-	pb_ostream_t stream = pb_ostream_from_buffer(head, sizeof(head));
-	int error;
-
-	(void)pb_encode_tag(&stream, PB_WT_STRING, field);
-	(void)pb_encode_varint(&stream, size);
-	error = incstack__deflater_write(&writer->gzip, head, stream.bytes_written);
-	return error || !size ? error : incstack__deflater_write(&writer->gzip, bytes, size);
-}
-
-static int put_top_number(struct pprof_writer *writer, uint32_t field, uint64_t value)
-{
-	pb_byte_t bytes[2 * INCSTACK__VARINT_MAX];
-	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
-
-	(void)put_number(&stream, field, value);
-	return incstack__deflater_write(&writer->gzip, bytes, stream.bytes_written);
-}
-
-static int put_string(struct pprof_writer *writer, const char *text, size_t length, uint64_t *index)
-{
-	*index = writer->strings++;
-	return put_field(writer, PPROF_STRING, text, length);
-}
-
-/* Finds or writes the string of the name whose number is `name` - 1. For 0, the string is 0. */
-static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string)
-{
-	const struct incstack_profile *profile = writer->common.profile;
-	const char *text;
-	int error;
-
-	*string = 0;
-	if (!name)
-		return 0;
-	error = incstack__reserve((void **)&writer->strings_of, &writer->strings_room,
-				  profile->names_used, sizeof(*writer->strings_of));
-	if (error)
-		return error;
-	while (writer->names < profile->names_used)
-		writer->strings_of[writer->names++] = 0;
-	*string = writer->strings_of[name - 1];
-	if (*string)
-		return 0;
-	text = incstack__text(profile, name - 1);
-	error = put_string(writer, text, strlen(text), string);
-	writer->strings_of[name - 1] = *string;
-	return error;
-}
-
-/* Writes a message of two numbers in fields 1 and 2. */
-static int put_numbers(struct pprof_writer *writer, uint32_t field, uint64_t a, uint64_t b)
-{
-	pb_byte_t bytes[4 * INCSTACK__VARINT_MAX];
-	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
-
-	(void)put_number(&stream, 1, a);
-	(void)put_number(&stream, 2, b);
-	return put_field(writer, field, bytes, stream.bytes_written);
-}
-
 static int put_kind(struct pprof_writer *writer, uint32_t kind)
 {
 	struct incstack_profile_kind text = {"", ""};
@@ -126,26 +52,26 @@ static int put_kind(struct pprof_writer *writer, uint32_t kind)
 	int error;
 
 	(void)incstack_profile_kind(writer->common.profile, kind, &text);
-	error = put_string(writer, text.name, strlen(text.name), &name);
+	error = incstack__pprof_put_string(&writer->put, text.name, strlen(text.name), &name);
 	if (!error)
-		error = put_string(writer, text.unit, strlen(text.unit), &unit);
-	return error ? error : put_numbers(writer, PPROF_SAMPLE_TYPE, name, unit);
+		error = incstack__pprof_put_string(&writer->put, text.unit, strlen(text.unit),
+						   &unit);
+	return error ? error
+		     : incstack__pprof_put_numbers(&writer->put, PPROF_SAMPLE_TYPE, name, unit);
 }
 
 static int begin(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 	uint64_t empty;
-	int error = incstack__deflater_open(&writer->gzip, common->stream);
+	int error = incstack__pprof_put_open(&writer->put, common->profile, common->stream);
 
-	if (error)
-		return error;
-	writer->open = true;
-	error = incstack__function_set_init(&writer->set);
+	if (!error)
+		error = incstack__function_set_init(&writer->set);
 	if (!error)
 		error = incstack__table_init(&writer->chains.table);
 	if (!error)
-		error = put_string(writer, "", 0, &empty);
+		error = incstack__pprof_put_string(&writer->put, "", 0, &empty);
 	for (uint32_t k = 0; k < common->profile->kinds && !error; k++)
 		error = put_kind(writer, k);
 	return error;
@@ -162,16 +88,16 @@ static int put_function(struct pprof_writer *writer, uint32_t function)
 	size_t length;
 	const char *text = incstack__frame_text(profile, frame, buffer, &length);
 	uint64_t name, file;
-	int error = put_string(writer, text, length, &name);
+	int error = incstack__pprof_put_string(&writer->put, text, length, &name);
 
 	if (!error)
-		error = put_name(writer, profile->frames[frame].file, &file);
+		error = incstack__pprof_put_name(&writer->put, profile->frames[frame].file, &file);
 	if (error)
 		return error;
-	(void)put_number(&stream, PPROF_FUNCTION_ID, (uint64_t)function + 1);
-	(void)put_number(&stream, PPROF_FUNCTION_NAME, name);
-	(void)put_number(&stream, PPROF_FUNCTION_FILE, file);
-	return put_field(writer, PPROF_FUNCTION, bytes, stream.bytes_written);
+	(void)incstack__pprof_put_number(&stream, PPROF_FUNCTION_ID, (uint64_t)function + 1);
+	(void)incstack__pprof_put_number(&stream, PPROF_FUNCTION_NAME, name);
+	(void)incstack__pprof_put_number(&stream, PPROF_FUNCTION_FILE, file);
+	return incstack__pprof_put_field(&writer->put, PPROF_FUNCTION, bytes, stream.bytes_written);
 }
 
 /* Writes a Line: function_id = 1, line = 2. The frame's function was written before. */
@@ -185,8 +111,9 @@ static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *l
 
 	if (error)
 		return error;
-	(void)put_number(&inner, PPROF_LINE_FUNCTION, (uint64_t)function + 1);
-	(void)put_number(&inner, PPROF_LINE_LINE, (uint64_t)profile->frames[frame].line);
+	(void)incstack__pprof_put_number(&inner, PPROF_LINE_FUNCTION, (uint64_t)function + 1);
+	(void)incstack__pprof_put_number(&inner, PPROF_LINE_LINE,
+					 (uint64_t)profile->frames[frame].line);
 	(void)pb_encode_tag(location, PB_WT_STRING, PPROF_LOCATION_LINE);
 	(void)pb_encode_string(location, line, inner.bytes_written);
 	return 0;
@@ -202,11 +129,11 @@ static void put_place(const struct incstack_profile *profile, uint32_t place, pb
 {
 	if (!place)
 		return;
-	const struct incstack__place *p = &profile->extra.places[place - 1];
+	const struct incstack__place *p = &profile->modules.places[place - 1];
 
-	(void)put_number(message, PPROF_LOCATION_MAPPING, p->mapping);
-	(void)put_number(message, PPROF_LOCATION_ADDRESS, p->address);
-	(void)put_number(message, PPROF_LOCATION_FOLDED, p->folded);
+	(void)incstack__pprof_put_number(message, PPROF_LOCATION_MAPPING, p->mapping);
+	(void)incstack__pprof_put_number(message, PPROF_LOCATION_ADDRESS, p->address);
+	(void)incstack__pprof_put_number(message, PPROF_LOCATION_FOLDED, p->folded);
 }
 
 /* Writes a Location: id = 1, line = 4, innermost first. All lines but the last are inlined. */
@@ -221,7 +148,7 @@ static int put_location(struct pprof_writer *writer, uint64_t id)
 
 	if (error)
 		return error;
-	(void)put_number(&message, PPROF_LOCATION_ID, id);
+	(void)incstack__pprof_put_number(&message, PPROF_LOCATION_ID, id);
 	while (rest && !error) {
 		rest = incstack__pprof_chain_next(&writer->chains, rest, &frame);
 		if (!is_bare(&profile->frames[frame]))
@@ -229,7 +156,8 @@ static int put_location(struct pprof_writer *writer, uint64_t id)
 	}
 	put_place(profile, profile->frames[frame].place, &message);
 	return error ? error
-		     : put_field(writer, PPROF_LOCATION, writer->message, message.bytes_written);
+		     : incstack__pprof_put_field(&writer->put, PPROF_LOCATION, writer->message,
+						 message.bytes_written);
 }
 
 /* Writes what a new frame needs: its function, and its location unless it is inlined. */
@@ -255,25 +183,30 @@ static int put_frame(struct pprof_writer *writer, uint32_t number)
 /* Writes a mapping. Its identifier is its number + 1. */
 static int put_mapping(struct pprof_writer *writer, size_t number)
 {
-	const struct incstack__mapping *mapping = &writer->common.profile->extra.mappings[number];
+	const struct incstack__modules *all = &writer->common.profile->modules;
+	const struct incstack__mapping *mapping = &all->mappings[number];
+	const struct incstack__module unknown = {0},
+				      *module = mapping->module ? &all->modules[mapping->module - 1]
+								: &unknown;
 	pb_byte_t bytes[2 * PPROF_MAPPING_FIELDS * INCSTACK__VARINT_MAX];
 	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
 	uint64_t file, build_id = 0;
-	int error = put_name(writer, mapping->file, &file);
+	int error = incstack__pprof_put_name(&writer->put, module->file, &file);
 
 	if (!error)
-		error = put_name(writer, mapping->build_id, &build_id);
+		error = incstack__pprof_put_name(&writer->put, module->build_id, &build_id);
 	if (error)
 		return error;
-	(void)put_number(&stream, PPROF_MAPPING_ID, number + 1);
-	(void)put_number(&stream, PPROF_MAPPING_START, mapping->start);
-	(void)put_number(&stream, PPROF_MAPPING_LIMIT, mapping->limit);
-	(void)put_number(&stream, PPROF_MAPPING_OFFSET, mapping->offset);
-	(void)put_number(&stream, PPROF_MAPPING_FILE, file);
-	(void)put_number(&stream, PPROF_MAPPING_BUILD_ID, build_id);
+	(void)incstack__pprof_put_number(&stream, PPROF_MAPPING_ID, number + 1);
+	(void)incstack__pprof_put_number(&stream, PPROF_MAPPING_START, mapping->start);
+	(void)incstack__pprof_put_number(&stream, PPROF_MAPPING_LIMIT, mapping->limit);
+	(void)incstack__pprof_put_number(&stream, PPROF_MAPPING_OFFSET, mapping->offset);
+	(void)incstack__pprof_put_number(&stream, PPROF_MAPPING_FILE, file);
+	(void)incstack__pprof_put_number(&stream, PPROF_MAPPING_BUILD_ID, build_id);
 	for (uint32_t i = PPROF_MAPPING_HAS; i < PPROF_MAPPING_FIELDS; i++)
-		(void)put_number(&stream, i, mapping->has >> (i - PPROF_MAPPING_HAS) & 1);
-	return put_field(writer, PPROF_MAPPING, bytes, stream.bytes_written);
+		(void)incstack__pprof_put_number(&stream, i,
+						 mapping->has >> (i - PPROF_MAPPING_HAS) & 1);
+	return incstack__pprof_put_field(&writer->put, PPROF_MAPPING, bytes, stream.bytes_written);
 }
 
 /* Writes the mappings and frames that the profile has got since the last call. */
@@ -282,7 +215,7 @@ static int put_tables(struct pprof_writer *writer)
 	const struct incstack_profile *profile = writer->common.profile;
 	int error = 0;
 
-	for (; writer->mappings < profile->extra.mappings_used && !error; writer->mappings++)
+	for (; writer->mappings < profile->modules.mappings_used && !error; writer->mappings++)
 		error = put_mapping(writer, writer->mappings);
 	for (; writer->frames < profile->frames_used && !error; writer->frames++)
 		error = put_frame(writer, (uint32_t)writer->frames);
@@ -322,18 +255,18 @@ static int put_label(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *
 	pb_byte_t bytes[8 * INCSTACK__VARINT_MAX];
 	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
 	uint64_t key, text = 0, unit = 0;
-	int error = put_name(writer, label->key, &key);
+	int error = incstack__pprof_put_name(&writer->put, label->key, &key);
 
 	if (!error)
-		error = put_name(writer, label->text, &text);
+		error = incstack__pprof_put_name(&writer->put, label->text, &text);
 	if (!error)
-		error = put_name(writer, label->unit, &unit);
+		error = incstack__pprof_put_name(&writer->put, label->unit, &unit);
 	if (error)
 		return error;
-	(void)put_number(&stream, PPROF_LABEL_KEY, key);
-	(void)put_number(&stream, PPROF_LABEL_TEXT, text);
-	(void)put_number(&stream, PPROF_LABEL_NUMBER, label->number);
-	(void)put_number(&stream, PPROF_LABEL_UNIT, unit);
+	(void)incstack__pprof_put_number(&stream, PPROF_LABEL_KEY, key);
+	(void)incstack__pprof_put_number(&stream, PPROF_LABEL_TEXT, text);
+	(void)incstack__pprof_put_number(&stream, PPROF_LABEL_NUMBER, label->number);
+	(void)incstack__pprof_put_number(&stream, PPROF_LABEL_UNIT, unit);
 	(void)pb_encode_tag(sample, PB_WT_STRING, PPROF_SAMPLE_LABEL);
 	(void)pb_encode_string(sample, bytes, stream.bytes_written);
 	return 0;
@@ -378,7 +311,8 @@ static int put_message(struct pprof_writer *writer, uint32_t node, size_t labels
 	while (labels && !error)
 		error = put_label(writer, writer->path[--labels], &message);
 	return error ? error
-		     : put_field(writer, PPROF_SAMPLE, writer->message, message.bytes_written);
+		     : incstack__pprof_put_field(&writer->put, PPROF_SAMPLE, writer->message,
+						 message.bytes_written);
 }
 
 static int put_sample(struct pprof_writer *writer, uint32_t node)
@@ -414,9 +348,9 @@ static int put_comment(struct pprof_writer *writer, const char *key, const char 
 
 	if (length < 0)
 		return INCSTACK_ENOMEM;
-	error = put_string(writer, text, (size_t)length, &string);
+	error = incstack__pprof_put_string(&writer->put, text, (size_t)length, &string);
 	free(text);
-	return error ? error : put_top_number(writer, PPROF_COMMENT, string);
+	return error ? error : incstack__pprof_put_top_number(&writer->put, PPROF_COMMENT, string);
 }
 
 static int put_count(struct pprof_writer *writer, const char *key, uint64_t count)
@@ -433,22 +367,22 @@ static int put_extra(struct pprof_writer *writer)
 {
 	const struct incstack__extra *extra = &writer->common.profile->extra;
 	uint64_t name, unit, string;
-	int error = put_name(writer, extra->period_name, &name);
+	int error = incstack__pprof_put_name(&writer->put, extra->period_name, &name);
 
 	if (!error)
-		error = put_name(writer, extra->period_unit, &unit);
+		error = incstack__pprof_put_name(&writer->put, extra->period_unit, &unit);
 	if (!error && (name || unit))
-		error = put_numbers(writer, PPROF_PERIOD_TYPE, name, unit);
+		error = incstack__pprof_put_numbers(&writer->put, PPROF_PERIOD_TYPE, name, unit);
 	if (!error)
-		error = put_top_number(writer, PPROF_PERIOD, extra->period);
+		error = incstack__pprof_put_top_number(&writer->put, PPROF_PERIOD, extra->period);
 	if (!error)
-		error = put_name(writer, extra->default_kind, &string);
+		error = incstack__pprof_put_name(&writer->put, extra->default_kind, &string);
 	if (!error)
-		error = put_top_number(writer, PPROF_DEFAULT_TYPE, string);
+		error = incstack__pprof_put_top_number(&writer->put, PPROF_DEFAULT_TYPE, string);
 	for (size_t i = 0; i < extra->comments_used && !error; i++) {
-		error = put_name(writer, extra->comments[i], &string);
+		error = incstack__pprof_put_name(&writer->put, extra->comments[i], &string);
 		if (!error)
-			error = put_top_number(writer, PPROF_COMMENT, string);
+			error = incstack__pprof_put_top_number(&writer->put, PPROF_COMMENT, string);
 	}
 	return error;
 }
@@ -457,10 +391,11 @@ static int finish(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 	const struct incstack_profile_meta *meta = &common->profile->meta;
-	int error = put_top_number(writer, PPROF_TIME, meta->time_ns);
+	int error = incstack__pprof_put_top_number(&writer->put, PPROF_TIME, meta->time_ns);
 
 	if (!error)
-		error = put_top_number(writer, PPROF_DURATION, meta->duration_ns);
+		error = incstack__pprof_put_top_number(&writer->put, PPROF_DURATION,
+						       meta->duration_ns);
 	if (!error && meta->program)
 		error = put_comment(writer, "program", meta->program);
 	if (!error && meta->mode)
@@ -473,20 +408,18 @@ static int finish(struct incstack__profile_writer *common)
 		error = put_count(writer, "pruned", meta->pruned);
 	if (!error)
 		error = put_extra(writer);
-	return error ? error : incstack__deflater_finish(&writer->gzip);
+	return error ? error : incstack__deflater_finish(&writer->put.gzip);
 }
 
 static void release(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 
-	if (writer->open)
-		incstack__deflater_close(&writer->gzip);
+	incstack__pprof_put_close(&writer->put);
 	incstack__function_set_free(&writer->set);
 	incstack__pprof_chains_free(&writer->chains);
 	free(writer->path);
 	free(writer->ids);
-	free(writer->strings_of);
 	free(writer->message);
 	free(writer->packed);
 }

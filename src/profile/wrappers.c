@@ -7,7 +7,7 @@
  * - and nine of ten allocations below it are its own or those of other such functions.
  * What is behind a chain of such functions has the callers of the chain.
  */
-#include "guess.h"
+#include "wrappers.h"
 
 #include <stdlib.h>
 #include <string.h>

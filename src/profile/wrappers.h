@@ -2,8 +2,8 @@
  *
  * Finds functions that hand out memory by what they do.
  */
-#ifndef INCSTACK_PROFILE_GUESS_H
-#define INCSTACK_PROFILE_GUESS_H
+#ifndef INCSTACK_PROFILE_WRAPPERS_H
+#define INCSTACK_PROFILE_WRAPPERS_H
 
 #include "cct.h"
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens the file of a module and gives it to libdwfl, with the bias that the module had in the recorded
+ * process. Each module has a session of libdwfl of its own, because two modules may have had the same
+ * addresses at different times.
+ */
+#include "module_symbols.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/files.h"
+#include "tool/module_file.h"
+#include "tool/names.h"
+#include "debug_file.h"
+#include "function_start.h"
+
+/* libdwfl need not find the file of a module, because report_module() gives it the open file. */
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		       char **file, Elf **elf)
+{
+	(void)module;
+	(void)data;
+	(void)name;
+	(void)base;
+	(void)file;
+	(void)elf;
+	return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_no_elf,
+	.find_debuginfo = tool_debug_file_find,
+	.section_address = dwfl_offline_section_address,
+};
+
+/* Opens the file from which the names of a module can be read. If there is no such file, it returns
+ * -1 and sets *why to the reason, as the end of a sentence whose subject is the file. */
+static int open_module(const struct incstack__tracefile_module_info *info, const char **why)
+{
+	const int fd = tool_files_module(info->path);
+
+	if (fd < 0)
+		*why = errno == ENOENT    ? "no longer exists"
+		       : errno == EINVAL  ? "is no longer a file"
+		       : errno == ENOEXEC ? "is no longer a complete program or library"
+					  : "cannot be read";
+	else
+		*why = tool_module_file_doubt(info, fd);
+	if (fd < 0 || *why == NULL)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Whether a file with the recorded build-id is newer than the trace file. It may be another build,
+ * because some makers give all builds one id. The test uses the time of the last change (ctime),
+ * because anybody can set back the time of the last write. */
+static bool is_newer(int fd, const struct incstack__tracefile_module_info *info,
+		     const struct timespec *written)
+{
+	struct stat status;
+
+	return info->identity.kind == INCSTACK__IDENTITY_BUILD_ID && fstat(fd, &status) == 0 &&
+	       (status.st_ctim.tv_sec > written->tv_sec ||
+		(status.st_ctim.tv_sec == written->tv_sec &&
+		 status.st_ctim.tv_nsec > written->tv_nsec));
+}
+
+static void report_module(struct tool_module_symbols *symbols, int fd)
+{
+	const struct incstack__tracefile_module_info *info = symbols->info;
+
+	symbols->dwfl = dwfl_begin(&callbacks);
+	if (symbols->dwfl != NULL)
+		symbols->module = dwfl_report_elf(symbols->dwfl, tool_base_name(info->path),
+						  info->path, fd, info->bias, true);
+	if (symbols->module == NULL)
+		close(fd);
+	if (symbols->dwfl != NULL)
+		dwfl_report_end(symbols->dwfl, NULL, NULL);
+}
+
+void tool_module_symbols_open(struct tool_module_symbols *symbols,
+			      const struct incstack__tracefile_module_info *info,
+			      const struct timespec *written, uint64_t *left)
+{
+	Dwarf *dwarf;
+	int fd;
+
+	*symbols = (struct tool_module_symbols){.info = info};
+	if (info->path[0] != '/')
+		return; /* for example the vdso has no file */
+	fd = open_module(info, &symbols->why);
+	if (fd < 0)
+		return;
+	symbols->is_newer = is_newer(fd, info, written);
+	report_module(symbols, fd);
+	if (symbols->module == NULL)
+		return;
+	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->source_bias);
+	if (dwarf != NULL)
+		symbols->source = tool_source_make(dwarf, left);
+	symbols->table = tool_symbol_table_make(symbols->module);
+}
+
+void tool_module_symbols_close(struct tool_module_symbols *symbols)
+{
+	tool_source_free(symbols->source);
+	tool_symbol_table_free(symbols->table);
+	if (symbols->dwfl != NULL)
+		dwfl_end(symbols->dwfl);
+}
+
+const char *tool_module_symbols_name(const struct tool_module_symbols *symbols, uint64_t pc)
+{
+	return symbols->table != NULL ? tool_symbol_table_find(symbols->table, pc) : NULL;
+}
+
+size_t tool_module_symbols_source(const struct tool_module_symbols *symbols, uint64_t pc,
+				  struct tool_source_frame frames[TOOL_SOURCE_FRAMES_MOST])
+{
+	return symbols->source != NULL
+		       ? tool_source_find(symbols->source, pc - symbols->source_bias, frames)
+		       : 0;
+}
+
+uint64_t tool_module_symbols_start(const struct tool_module_symbols *symbols, uint64_t pc)
+{
+	GElf_Addr bias;
+	Elf *elf = symbols->module != NULL ? dwfl_module_getelf(symbols->module, &bias) : NULL;
+
+	return tool_function_start(elf, pc - symbols->info->bias);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The symbols and the debug information of one module, read from its file.
+ */
+#ifndef INCSTACK_TOOL_MODULE_SYMBOLS_H
+#define INCSTACK_TOOL_MODULE_SYMBOLS_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "tracefile/read.h"
+#include "source.h"
+#include "symbol_table.h"
+
+struct tool_module_symbols {
+	const struct incstack__tracefile_module_info *info;
+	Dwfl *dwfl;
+	Dwfl_Module *module;             /* null: the file cannot be read */
+	struct tool_symbol_table *table; /* null: no memory, or no file */
+	struct tool_source *source;      /* null: no debug information, or no memory */
+	Dwarf_Addr source_bias;          /* subtracted from an address for the source */
+	const char *why;                 /* not null: why its names cannot be read */
+	bool is_newer; /* the file has the recorded build-id, but is newer than the trace file */
+};
+
+/* Opens the file of a module. *written is the time when the trace file was last written. `left`: see
+ * source.h. */
+void tool_module_symbols_open(struct tool_module_symbols *symbols,
+			      const struct incstack__tracefile_module_info *info,
+			      const struct timespec *written, uint64_t *left);
+void tool_module_symbols_close(struct tool_module_symbols *symbols);
+
+/* Returns the mangled name of the symbol at a pc in memory, or null. */
+const char *tool_module_symbols_name(const struct tool_module_symbols *symbols, uint64_t pc);
+/* The same as tool_source_find() for a pc in memory. */
+size_t tool_module_symbols_source(const struct tool_module_symbols *symbols, uint64_t pc,
+				  struct tool_source_frame frames[TOOL_SOURCE_FRAMES_MOST]);
+/* Returns the start of the function at a pc in memory, as an address of the file; see function_start.h. */
+uint64_t tool_module_symbols_start(const struct tool_module_symbols *symbols, uint64_t pc);
+
+#endif

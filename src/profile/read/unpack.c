@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stream over an inflater.
+ */
+#include "unpack.h"
+
+#include <errno.h>
+
+#include <incstack/error.h>
+
+static ssize_t on_read(void *context, char *bytes, size_t size)
+{
+	struct incstack__unpacker *unpacker = context;
+	size_t got = 0;
+
+	if (!unpacker->error)
+		unpacker->error = incstack__inflater_some(&unpacker->inflater, bytes, size, &got);
+	if (!unpacker->error || got)
+		return (ssize_t)got;
+	if (unpacker->error != INCSTACK_EIO)
+		errno = EBADMSG;
+	return -1;
+}
+
+int incstack__unpacker_open(struct incstack__unpacker *unpacker, FILE *stream)
+{
+	static const cookie_io_functions_t functions = {.read = on_read};
+	int error = incstack__inflater_open(&unpacker->inflater, stream);
+
+	unpacker->is_open = true;
+	unpacker->error = 0;
+	unpacker->plain = error ? NULL : fopencookie(unpacker, "r", functions);
+	if (error)
+		return error;
+	return unpacker->plain ? 0 : INCSTACK_ENOMEM;
+}
+
+void incstack__unpacker_close(struct incstack__unpacker *unpacker)
+{
+	if (!unpacker->is_open)
+		return;
+	if (unpacker->plain)
+		fclose(unpacker->plain);
+	incstack__inflater_close(&unpacker->inflater);
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fuzzer of the reader of massif files.
+ */
+#define FUZZ_FORMAT INCSTACK_FORMAT_MASSIF
+#define FUZZ_WRITTEN INCSTACK_FORMAT_PPROF
+#include "profile_fuzz.h"
