@@ -11,6 +11,7 @@
 
 #include <incstack/profile.h>
 
+#include "filter.h"
 #include "profile/files.h"
 
 enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
@@ -32,6 +33,7 @@ struct tool_options {
 	int average, threads, fold_recursion, help, json, normalize, similarity;
 	struct tool_limit limits[TOOL_LIMITS_MAX];
 	size_t limit_count;
+	struct tool_filter filter;
 	double output_most; /* bytes of an output that repeats callers; 0: by the inputs */
 	uint64_t given;     /* which options were given; see tool_options_given() */
 };

@@ -22,6 +22,10 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"json", no_argument, NULL, 'J'},
 				      {"normalize", no_argument, NULL, 'N'},
 				      {"similarity", no_argument, NULL, 'S'},
+				      {"skip", required_argument, NULL, 'K'},
+				      {"focus", required_argument, NULL, 'O'},
+				      {"allocators", no_argument, NULL, 'A'},
+				      {"suppressions", required_argument, NULL, 'E'},
 				      {"top", required_argument, NULL, 'n'},
 				      {"average", no_argument, NULL, 'a'},
 				      {"threads", no_argument, NULL, 't'},
@@ -104,6 +108,17 @@ static int limit_option(int argc, char **argv, struct tool_options *options)
 	return TOOL_DONE;
 }
 
+static int text_option(struct tool_texts *texts, const char *what)
+{
+	if (*optarg && tool_texts_add(texts, optarg))
+		return TOOL_DONE;
+	if (*optarg)
+		fprintf(stderr, "incstack: more than %d %s\n", TOOL_FILTER_TEXTS, what);
+	else
+		fprintf(stderr, "incstack: %s takes a text that is not empty\n", what);
+	return TOOL_USAGE;
+}
+
 static int take_option(int option, int argc, char **argv, struct tool_options *options)
 {
 	double number = 0;
@@ -126,6 +141,15 @@ static int take_option(int option, int argc, char **argv, struct tool_options *o
 		return number_option(optarg, 0, 1, &options->hot);
 	case 'X':
 		return limit_option(argc, argv, options);
+	case 'K':
+		return text_option(&options->filter.skip, "--skip");
+	case 'O':
+		return text_option(&options->filter.focus, "--focus");
+	case 'E':
+		return text_option(&options->filter.files, "--suppressions");
+	case 'A':
+		options->filter.shows_allocators = true;
+		return TOOL_DONE;
 	case 'J':
 		options->json = 1;
 		return TOOL_DONE;

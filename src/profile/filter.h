@@ -30,14 +30,26 @@ struct incstack__looked {
 	size_t count;               /* of all; may be larger than INCSTACK__LOOKED_MAX */
 };
 
-/* Gives the own weights of functions that hand out memory to their first caller that is none: of known ones
- * (operator new, xmalloc and so on), of those that `skip` names, and of those that are found by what they do. Such a
- * function stays where it has another callee, and where it has no such caller. So totals do not change, nor
- * do those of any other function with its callees. Without `known`, only `skip` counts. *looked may be null.
- * Errors: EINVAL, ENOMEM.
+/* The functions of a profile that hand out memory. Valid until a frame is added to the profile. */
+struct incstack__allocators;
+
+/* Finds the functions that `skip` names, and with `known` also those that are known to hand out memory (operator new,
+ * xmalloc and so on) or that do what such functions do. They depend on all contexts, so look before any is taken
+ * out. Errors: EINVAL, ENOMEM.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-int incstack__profile_look_through(struct incstack_profile *profile, bool known,
-				   const struct incstack__patterns *skip,
+int incstack__allocators_find(const struct incstack_profile *profile, bool known,
+			      const struct incstack__patterns *skip,
+			      struct incstack__allocators **found);
+/* Frees them; null is allowed.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+void incstack__allocators_free(struct incstack__allocators *found);
+
+/* Gives their own weights to their first caller that is none of them. Such a function stays where it has another
+ * callee, and where it has no such caller. So totals do not change, nor do those of any other function with
+ * its callees. *looked may be null. Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+int incstack__profile_look_through(struct incstack_profile *profile,
+				   const struct incstack__allocators *functions,
 				   struct incstack__looked *looked);
 
 /* ---- contexts -------------------------------------------------------------------- */

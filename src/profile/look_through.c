@@ -12,26 +12,26 @@
 #include "wrappers.h"
 #include "pattern.h"
 
-struct look {
-	struct incstack_profile *profile;
+struct incstack__allocators {
+	size_t count;        /* of functions */
 	uint32_t *functions; /* the number of each frame's function */
 	bool *is_known;      /* of each function: it hands out memory */
 	bool *is_guessed;    /* known and guessed ones */
-	uint32_t *caller;    /* of each node: where its weight goes; of others itself */
+};
+
+struct look {
+	struct incstack_profile *profile;
+	const struct incstack__allocators *of;
+	uint32_t *caller; /* of each node: where its weight goes; of others itself */
 	bool *kept;
 	uint64_t *moved;   /* of each function: its own weight, of kind 0 */
 	bool *has_moved;   /* of each function */
 	uint32_t *a_frame; /* of each function */
 };
 
-static size_t functions_of(const struct look *look)
-{
-	return look->profile->names_used + look->profile->frames_used;
-}
-
 static uint32_t function_of(const struct look *look, uint32_t node)
 {
-	return look->functions[look->profile->nodes[node].frame];
+	return look->of->functions[look->profile->nodes[node].frame];
 }
 
 /* ---- which ---------------------------------------------------------------------------- */
@@ -44,29 +44,65 @@ static bool is_skipped(const struct incstack__patterns *skip, const char *name, 
 	return false;
 }
 
-static void find_known(struct look *look, bool known, const struct incstack__patterns *skip)
+static void find_known(const struct incstack_profile *profile, bool known,
+		       const struct incstack__patterns *skip, struct incstack__allocators *found)
 {
-	for (uint32_t i = 0; i < look->profile->frames_used; i++) {
-		const struct incstack__frame *frame = &look->profile->frames[i];
+	for (uint32_t i = 0; i < profile->frames_used; i++) {
 		char buffer[INCSTACK__FRAME_TEXT];
 		size_t length;
-		const char *text = incstack__frame_text(look->profile, i, buffer, &length);
+		const char *text = incstack__frame_text(profile, i, buffer, &length);
 
-		look->a_frame[look->functions[i]] = i;
-		if (frame->flags & INCSTACK_PROFILE_LABEL)
+		if (profile->frames[i].flags & INCSTACK_PROFILE_LABEL)
 			continue;
-		look->is_known[look->functions[i]] |=
+		found->is_known[found->functions[i]] |=
 			is_skipped(skip, text, length) ||
 			(known && incstack__is_allocator(text, length));
 	}
 }
 
-static int find_functions(struct look *look, bool known, const struct incstack__patterns *skip)
+static int find(const struct incstack_profile *profile, bool known,
+		const struct incstack__patterns *skip, struct incstack__allocators *found)
 {
-	find_known(look, known, skip);
-	memcpy(look->is_guessed, look->is_known, functions_of(look) * sizeof(*look->is_known));
-	return known ? incstack__guess_allocators(look->profile, look->functions, look->is_guessed)
-		     : 0;
+	int error = incstack__frame_functions(profile, &found->functions);
+
+	if (error)
+		return error;
+	found->count = profile->names_used + profile->frames_used;
+	found->is_known = calloc(found->count + 1, sizeof(*found->is_known));
+	found->is_guessed = calloc(found->count + 1, sizeof(*found->is_guessed));
+	if (!found->is_known || !found->is_guessed)
+		return INCSTACK_ENOMEM;
+	find_known(profile, known, skip, found);
+	memcpy(found->is_guessed, found->is_known, found->count * sizeof(*found->is_known));
+	return known ? incstack__guess_allocators(profile, found->functions, found->is_guessed) : 0;
+}
+
+int incstack__allocators_find(const struct incstack_profile *profile, bool known,
+			      const struct incstack__patterns *skip,
+			      struct incstack__allocators **found)
+{
+	struct incstack__allocators *made;
+	int error;
+
+	if (!profile || !found)
+		return INCSTACK_EINVAL;
+	made = calloc(1, sizeof(*made));
+	error = made ? find(profile, known, skip, made) : INCSTACK_ENOMEM;
+	if (error)
+		incstack__allocators_free(made);
+	else
+		*found = made;
+	return error;
+}
+
+void incstack__allocators_free(struct incstack__allocators *found)
+{
+	if (!found)
+		return;
+	free(found->functions);
+	free(found->is_known);
+	free(found->is_guessed);
+	free(found);
 }
 
 /* ---- moving --------------------------------------------------------------------------- */
@@ -78,7 +114,7 @@ static void find_callers(struct look *look)
 		const uint32_t parent = look->profile->nodes[i].parent;
 
 		look->caller[i] = i;
-		if (look->is_guessed[function_of(look, i)])
+		if (look->of->is_guessed[function_of(look, i)])
 			look->caller[i] = look->caller[parent];
 	}
 	for (uint32_t i = 1; i < look->profile->nodes_used; i++)
@@ -102,6 +138,8 @@ static void move(struct look *look, uint32_t node)
 
 static void move_all(struct look *look)
 {
+	for (uint32_t i = 0; i < look->profile->frames_used; i++)
+		look->a_frame[look->of->functions[i]] = i;
 	for (uint32_t i = 1; i < look->profile->nodes_used; i++)
 		if (look->caller[i] != i)
 			move(look, i);
@@ -145,7 +183,7 @@ static void tell(const struct look *look, struct incstack__looked *looked)
 	uint32_t heaviest[INCSTACK__LOOKED_MAX + 1];
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < functions_of(look); i++) {
+	for (uint32_t i = 0; i < look->of->count; i++) {
 		const size_t at = look->has_moved[i] ? place_of(look, heaviest, used, i)
 						     : INCSTACK__LOOKED_MAX;
 
@@ -157,7 +195,7 @@ static void tell(const struct look *look, struct incstack__looked *looked)
 		used += used < INCSTACK__LOOKED_MAX;
 	}
 	for (size_t i = 0; i < used; i++) {
-		looked->at[i].is_guessed = !look->is_known[heaviest[i]];
+		looked->at[i].is_guessed = !look->of->is_known[heaviest[i]];
 		copy_name(look, heaviest[i], looked->at[i].name);
 	}
 }
@@ -166,26 +204,20 @@ static void tell(const struct look *look, struct incstack__looked *looked)
 
 static int allocate(struct look *look)
 {
-	const size_t nodes = look->profile->nodes_used, functions = functions_of(look) + 1;
+	const size_t nodes = look->profile->nodes_used, functions = look->of->count + 1;
 
-	look->is_known = calloc(functions, sizeof(*look->is_known));
-	look->is_guessed = calloc(functions, sizeof(*look->is_guessed));
 	look->moved = calloc(functions, sizeof(*look->moved));
 	look->has_moved = calloc(functions, sizeof(*look->has_moved));
 	look->a_frame = calloc(functions, sizeof(*look->a_frame));
 	look->caller = calloc(nodes, sizeof(*look->caller));
 	look->kept = calloc(nodes, sizeof(*look->kept));
-	return look->is_known && look->is_guessed && look->moved && look->has_moved &&
-			       look->a_frame && look->caller && look->kept
+	return look->moved && look->has_moved && look->a_frame && look->caller && look->kept
 		       ? 0
 		       : INCSTACK_ENOMEM;
 }
 
 static void release(struct look *look)
 {
-	free(look->functions);
-	free(look->is_known);
-	free(look->is_guessed);
 	free(look->moved);
 	free(look->has_moved);
 	free(look->a_frame);
@@ -193,23 +225,20 @@ static void release(struct look *look)
 	free(look->kept);
 }
 
-int incstack__profile_look_through(struct incstack_profile *profile, bool known,
-				   const struct incstack__patterns *skip,
+int incstack__profile_look_through(struct incstack_profile *profile,
+				   const struct incstack__allocators *functions,
 				   struct incstack__looked *looked)
 {
-	struct look look = {.profile = profile};
+	struct look look = {.profile = profile, .of = functions};
 	struct incstack__looked unseen;
 	int error;
 
-	if (!profile)
+	if (!profile || !functions ||
+	    functions->count != profile->names_used + profile->frames_used)
 		return INCSTACK_EINVAL;
 	looked = looked ? looked : &unseen;
 	*looked = (struct incstack__looked){.count = 0};
-	error = incstack__frame_functions(profile, &look.functions);
-	if (!error)
-		error = allocate(&look);
-	if (!error)
-		error = find_functions(&look, known, skip);
+	error = allocate(&look);
 	if (!error) {
 		find_callers(&look);
 		move_all(&look);

@@ -41,6 +41,7 @@ static inline struct incstack_profile *random_profile(uint64_t *state, uint32_t 
 			.file = random_number(state, 2) ? "a.c" : "b.c",
 			.line = (int32_t)random_number(state, 4),
 			.position = -1,
+			.module = random_number(state, 10) ? NULL : "/lib/libx.so",
 			.flags = random_number(state, 3) ? 0 : INCSTACK_OBJECT_VIRTUAL};
 		uint64_t weights[4];
 		uint32_t node;

@@ -91,7 +91,7 @@ static int compare_inputs(void *context)
 		return TOOL_FAILED;
 	status = tool_input_read(of->inputs, of->count,
 				 options->input_format ? options->input_format : options->format,
-				 options, profiles);
+				 true, options, profiles);
 	if (!status)
 		status = compare_profiles(of, profiles);
 	for (size_t i = 0; i < of->count; i++)
@@ -135,5 +135,5 @@ int tool_compare(int argc, char **argv)
 		return status;
 	comparison = (struct comparison){&options, argv + optind, count};
 	return tool_profile_run(comparison.inputs, count, options.input_format | options.format,
-				options.output, compare_inputs, &comparison);
+				&options.filter, options.output, compare_inputs, &comparison);
 }

@@ -232,21 +232,26 @@ static int read_and_print(void *context)
 	struct tool_options *options = of->options;
 	struct incstack__profile_input input = {.full = tool_prune_full};
 	struct incstack_profile *profile = NULL;
+	struct tool_filtered done;
 	int status;
 
 	input.nodes_max = tool_nodes_max(options->format ? options->format
 							 : incstack_profile_format_of(path));
 	status = tool_profile_read(path, options->format, &input, &profile);
 	if (!status)
+		status = tool_filter_apply(&options->filter, true, profile, &done);
+	if (!status)
 		status = by_text(&profile);
 	if (!status)
 		status = print_kinds(profile, options);
+	if (!status)
+		tool_filter_tell(&done, "\n", NULL, stdout);
 	incstack_profile_destroy(profile);
 	return status;
 }
 
 /* The options that do not apply to the report of a profile. */
-#define PROFILE_REFUSES "oTatrM"
+#define PROFILE_REFUSES "oTatrMHXJNS"
 #define PROFILE_WHERE "on the report of a profile"
 
 static int report_profile(char **path, struct tool_options *options)
@@ -258,7 +263,7 @@ static int report_profile(char **path, struct tool_options *options)
 		return status;
 	if (!options->format)
 		options->format = options->input_format;
-	return tool_profile_run(path, 1, options->format, NULL, read_and_print, &of);
+	return tool_profile_run(path, 1, options->format, &options->filter, NULL, read_and_print, &of);
 }
 
 /* What to make of a file whose name does not show its format. */
@@ -283,15 +288,22 @@ static int report_trace(const char *path, struct tool_options *options)
 	struct tool_report_wish wish = tool_report_wish_of(options->output ? options->output : path,
 							   options->threads, tool_columns(stdout));
 	struct trace trace;
-	int status = tool_options_refuse(options, "TarM", "on a report");
+	const char **files;
+	int status = tool_options_refuse(options, "TarMHXJNS", "on a report");
 
 	if (status)
 		return status;
 	wish.kind = options->kind;
+	wish.filter = &options->filter;
 	if (tool_options_given(options, 'n'))
 		wish.functions = wish.contexts = options->top;
 	trace = (struct trace){{path, options}, wish};
-	return tool_report_run(&path, 1, &wish.prefix, false, make_report, &trace);
+	files = tool_filter_inputs(&path, 1, &options->filter);
+	if (files != NULL)
+		status = tool_report_run(files, 1, options->filter.files.count, &wish.prefix, false,
+					 make_report, &trace);
+	free(files);
+	return files != NULL ? status : TOOL_FAILED;
 }
 
 int tool_report(int argc, char **argv)

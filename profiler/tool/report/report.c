@@ -128,7 +128,8 @@ struct work {
 };
 
 static int write_reports(struct tool_report *report, const struct work *work,
-			 struct incstack_profile *profile)
+			 struct incstack_profile *profile,
+			 const struct tool_filtered *filtered)
 {
 	const uint64_t deep = tool_report_deep(report);
 
@@ -139,6 +140,7 @@ static int write_reports(struct tool_report *report, const struct work *work,
 		tool_report_cpu(report, work->out);
 	else
 		tool_report_heap(report, work->out);
+	tool_filter_tell(filtered, "\n", NULL, work->out);
 	if (deep > 0)
 		fprintf(work->out,
 			"\nnote: %" PRIu64 " contexts have more than %d frames; flame graph and "
@@ -152,6 +154,7 @@ static int write_reports(struct tool_report *report, const struct work *work,
 static int make_reports(struct tool_report *report, const struct work *work)
 {
 	struct incstack_profile *profile;
+	struct tool_filtered filtered;
 	int error;
 	int status;
 
@@ -159,7 +162,9 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	error = tool_report_profile(report, &profile);
 	if (error != 0)
 		return say_error(error);
-	status = write_reports(report, work, profile);
+	status = tool_filter_apply(work->wish->filter, true, profile, &filtered);
+	if (status == TOOL_DONE)
+		status = write_reports(report, work, profile, &filtered);
 	incstack_profile_destroy(profile);
 	if (work->sum != NULL)
 		take_sum(report, work->sum);

@@ -12,11 +12,13 @@
 
 #include "tracefile/replay.h"
 #include "symbols.h"
+#include "tool/filter.h"
 
 /* What the user wants to see. */
 struct tool_report_wish {
 	int by_thread;      /* contexts begin with the name of their thread */
 	const char *kind;   /* only this kind of weight; null: all */
+	const struct tool_filter *filter; /* what is taken out; null: the default */
 	size_t functions;   /* how many to print at most */
 	size_t contexts;    /* of each kind */
 	unsigned columns;   /* of the terminal */
@@ -118,10 +120,11 @@ unsigned tool_columns(FILE *out);
 #define TOOL_REPORT_PAGE ".html"
 #define TOOL_REPORT_FOLDED ".folded"
 
-/* run.c: runs work that reads traces, in a jail. Of each prefix it may write the files of a report. If the
+/* run.c: runs work that reads traces, in a jail, and `more` files after them. Of each prefix it may write the files of
+ * a report. If the
  * files are derived, the tool has chosen their names, and may complete them. */
-int tool_report_run(const char *const *files, size_t count, const char *const *prefixes,
-		    bool are_derived, int (*work)(void *context), void *context);
+int tool_report_run(const char *const *files, size_t count, size_t more,
+		    const char *const *prefixes, bool are_derived, int (*work)(void *context), void *context);
 
 /* ---- in a jail: */
 

@@ -30,11 +30,23 @@ static void folds_to(const struct incstack_profile *profile, const char *expecte
 	free(folded);
 }
 
+static struct incstack__looked look_through(struct incstack_profile *profile, bool known,
+					    const struct incstack__patterns *skip)
+{
+	struct incstack__allocators *functions;
+	struct incstack__looked looked;
+
+	ck_assert_int_eq(incstack__allocators_find(profile, known, skip, &functions), 0);
+	ck_assert_int_eq(incstack__profile_look_through(profile, functions, &looked), 0);
+	incstack__allocators_free(functions);
+	return looked;
+}
+
 static void looks_like(const char *before, const char *after)
 {
 	struct incstack_profile *profile = profile_from(before);
 
-	ck_assert_int_eq(incstack__profile_look_through(profile, true, NULL, NULL), 0);
+	(void)look_through(profile, true, NULL);
 	folds_to(profile, after);
 	incstack_profile_destroy(profile);
 }
@@ -68,15 +80,15 @@ START_TEST(users_name_others)
 	const struct incstack__patterns patterns = {skip, 2};
 	struct incstack_profile *profile =
 		profile_from("main;f;growing(int) 5\nmain;h 2\nmain;h;i 1\nmain;xmalloc 3\n");
-	struct incstack__looked looked;
+	struct incstack__looked looked = look_through(profile, false, &patterns);
 
-	ck_assert_int_eq(incstack__profile_look_through(profile, false, &patterns, &looked), 0);
 	folds_to(profile, "main 2\nmain;f 5\nmain;h;i 1\nmain;xmalloc 3\n");
 	ck_assert_uint_eq(looked.count, 2);
 	ck_assert_str_eq(looked.at[0].name, "growing");
 	ck_assert_str_eq(looked.at[1].name, "h");
 	ck_assert(!looked.at[0].is_guessed);
-	ck_assert_int_eq(incstack__profile_look_through(NULL, true, NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__profile_look_through(profile, NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__allocators_find(NULL, true, NULL, NULL), INCSTACK_EINVAL);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -109,10 +121,7 @@ static struct incstack_profile *heap_profile(void)
 
 static struct incstack__looked look(struct incstack_profile *profile)
 {
-	struct incstack__looked looked;
-
-	ck_assert_int_eq(incstack__profile_look_through(profile, true, NULL, &looked), 0);
-	return looked;
+	return look_through(profile, true, NULL);
 }
 
 /* A wrapper hands out what its callers ask for; a maker hands out objects of one size. */
@@ -140,6 +149,28 @@ START_TEST(wrappers_are_guessed_and_makers_are_not)
 	ck_assert_uint_eq(looked.count, 1);
 	ck_assert_str_eq(looked.at[0].name, "my_alloc");
 	ck_assert(looked.at[0].is_guessed);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* What is found before other contexts are taken out also counts in those that stay. */
+START_TEST(a_focus_does_not_change_what_is_guessed)
+{
+	static const char *const f[] = {"f"};
+	struct incstack_profile *profile = heap_profile();
+	struct incstack__allocators *functions;
+	uint64_t left[INCSTACK_PROFILE_KINDS_MAX];
+
+	add(profile, "main f my_alloc", 100, 10);
+	add(profile, "main g my_alloc", 200, 10);
+	add(profile, "main h my_alloc", 300, 10);
+	ck_assert_int_eq(incstack__allocators_find(profile, true, NULL, &functions), 0);
+	ck_assert_int_eq(incstack__profile_focus(profile, &(struct incstack__patterns){f, 1}, false,
+						 left),
+			 0);
+	ck_assert_int_eq(incstack__profile_look_through(profile, functions, NULL), 0);
+	folds_to(profile, "main;f 100\n");
+	incstack__allocators_free(functions);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -250,7 +281,7 @@ START_TEST(looking_through_keeps_all_sums)
 		ck_assert(!has_caller || !incstack__profile_weighs(after, i));
 	}
 	again = copy_of(after);
-	ck_assert_int_eq(incstack__profile_look_through(again, true, NULL, NULL), 0);
+	(void)look(again);
 	for (uint32_t kind = 0; kind < 4; kind++)
 		is_right(after, again, kind, &plain);
 	incstack_profile_destroy(before);
@@ -335,9 +366,7 @@ START_TEST(timelines_follow)
 	struct bytes page;
 
 	ck_assert_int_eq(incstack__profile_set_timeline(profile, &timeline), 0);
-	ck_assert_int_eq(incstack__profile_look_through(
-				 profile, false, &(struct incstack__patterns){skip, 1}, NULL),
-			 0);
+	(void)look_through(profile, false, &(struct incstack__patterns){skip, 1});
 	folds_to(profile, "main;f 3\nmain;h 4\n");
 	ck_assert_int_eq(incstack__profile_focus(profile, &(struct incstack__patterns){focus, 1},
 						 false, left),
@@ -354,8 +383,8 @@ END_TEST
 
 START_TEST(known_leaks_are_taken_out_of_one_kind)
 {
-	static const char *const text[] = {"*sess*", "*b.c"};
-	const struct incstack__patterns patterns = {text, 2};
+	static const char *const text[] = {"*sess*", "*b.c", "*libx*"};
+	const struct incstack__patterns patterns = {text, 3};
 	uint64_t state = (uint64_t)_i, contexts, weight;
 	struct incstack_profile *before = random_profile(&state, 60, names, NAMES);
 	struct incstack_profile *after = copy_of(before);
@@ -366,7 +395,7 @@ START_TEST(known_leaks_are_taken_out_of_one_kind)
 		struct incstack_profile_node node = {.size = sizeof(node)};
 
 		ck_assert_int_eq(incstack_profile_node(before, i, &node), 0);
-		known[i] = known[node.parent] || !strcmp(node.frame.file, "b.c") ||
+		known[i] = known[node.parent] || !strcmp(node.frame.file, "b.c") || node.frame.module ||
 			   !strncmp(node.frame.name, "session", node.frame.name_length);
 		expected += known[i] ? node.weights[3] : 0;
 		count += known[i] && node.weights[3];
@@ -393,6 +422,7 @@ int main(void)
 	tcase_add_test(tests, own_weights_go_to_the_caller);
 	tcase_add_test(tests, users_name_others);
 	tcase_add_test(tests, wrappers_are_guessed_and_makers_are_not);
+	tcase_add_test(tests, a_focus_does_not_change_what_is_guessed);
 	tcase_add_test(tests, chains_of_wrappers_are_guessed);
 	tcase_add_loop_test(tests, looking_through_keeps_all_sums, 0, ROUNDS);
 	tcase_add_test(tests, contexts_with_a_function_stay);
