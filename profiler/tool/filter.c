@@ -64,6 +64,15 @@ static int failed(int error)
 	return TOOL_FAILED;
 }
 
+static void name_kind(const struct incstack_profile *profile, struct tool_filtered *done)
+{
+	struct incstack_profile_kind first = {"", ""};
+
+	(void)incstack_profile_kind(profile, 0, &first);
+	(void)snprintf(done->kind, sizeof(done->kind), "%s", first.name);
+	(void)snprintf(done->unit, sizeof(done->unit), "%s", first.unit);
+}
+
 /* ---- suppressions -------------------------------------------------------------------- */
 
 static int take_leaks(const struct tool_suppressions *list, struct incstack_profile *profile,
@@ -147,7 +156,7 @@ int tool_filter_apply(const struct tool_filter *filter, bool is_answer,
 	*done = (struct tool_filtered){.is_focused = false};
 	filter = filter ? filter : &none;
 	skip = patterns_of(&filter->skip);
-	(void)incstack_profile_kind(profile, 0, &done->first);
+	name_kind(profile, done);
 	if (known || skip.count)
 		error = incstack__allocators_find(profile, known, &skip, &functions);
 	if (error)
@@ -187,10 +196,10 @@ static void tell_focus(const struct tool_filtered *done, FILE *out)
 	char amount[32];
 
 	fprintf(out, "in focus: %s of '%s'; ",
-		tool_amount(done->kept, done->first.unit, amount, sizeof(amount)),
-		tool_name(done->first.name));
+		tool_amount(done->kept, done->unit, amount, sizeof(amount)),
+		tool_name(done->kind));
 	fprintf(out, "outside, and left out: %s%s\n",
-		tool_amount(done->left_out, done->first.unit, amount, sizeof(amount)),
+		tool_amount(done->left_out, done->unit, amount, sizeof(amount)),
 		done->kept ? "" : " (names are matched as a whole; * stands for any text)");
 }
 

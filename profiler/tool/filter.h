@@ -34,7 +34,7 @@ struct tool_filtered {
 	uint64_t kept, left_out;     /* of the first kind, by the focus */
 	uint64_t contexts, leaked;   /* suppressed ones, and what they leaked */
 	bool is_suppressed;
-	struct incstack_profile_kind first; /* the first kind of the profile */
+	char kind[64], unit[16]; /* the first kind of the profile; a long name is cut */
 };
 
 /* Adds an argument. Returns whether there was room. */

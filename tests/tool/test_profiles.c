@@ -313,6 +313,121 @@ START_TEST(lines_show_where_it_grew)
 }
 END_TEST
 
+/* A profile in bytes: main > f > xmalloc 10, main > g > xmalloc 20, main > g > dup 40. */
+static void make_heap(void)
+{
+	ck_assert_int_eq(
+		run("echo '{\"shared\":{\"frames\":[{\"name\":\"main\"},{\"name\":\"f\",\"file\":"
+		    "\"a.c\"},{\"name\":\"g\"},{\"name\":\"xmalloc(unsigned "
+		    "long)\"},{\"name\":\"dup\"}]},\"profiles\":[{\"type\":\"sampled\",\"name\":"
+		    "\"live at exit\",\"unit\":\"none\",\"kindUnit\":\"bytes\",\"samples\":[[0,1,3],[0,2,3],[0,2,4]],"
+		    "\"weights\":[10,20,40]}]}' > h.speedscope.json"),
+		0);
+}
+
+/* A report and a comparison are answers, so they look through allocators. A conversion changes nothing that nobody
+ * has asked for. */
+START_TEST(allocators_are_looked_through)
+{
+	make_heap();
+	ck_assert_int_eq(run("$I report h.speedscope.json"), 0);
+	shows("        10 B  14.3%         10 B  14.3%  f\n");
+	shows("        20 B  28.6%         60 B  85.7%  g\n");
+	shows("\nlooked through xmalloc; --allocators shows them\n");
+	ck_assert_ptr_null(strstr(output, "xmalloc("));
+	ck_assert_int_eq(run("$I report --allocators h.speedscope.json"), 0);
+	shows("        30 B  42.9%         30 B  42.9%  xmalloc(unsigned long)\n");
+	ck_assert_ptr_null(strstr(output, "looked"));
+	ck_assert_int_eq(run("$I report --skip 'd*' h.speedscope.json"), 0);
+	shows("        60 B  85.7%         60 B  85.7%  g\n");
+	shows("\nlooked through dup, xmalloc; --allocators shows them\n");
+	ck_assert_int_eq(run("$I convert h.speedscope.json h.folded 2>/dev/null; sort h.folded"), 0);
+	ck_assert_str_eq(output, "main;f;xmalloc(unsigned long) 10\nmain;g;dup 40\n"
+				 "main;g;xmalloc(unsigned long) 20\n");
+	ck_assert_int_eq(run("$I convert --skip dup h.speedscope.json h.folded 2>/dev/null; sort "
+			     "h.folded"),
+			 0);
+	ck_assert_str_eq(output, "main;f;xmalloc(unsigned long) 10\nmain;g 40\n"
+				 "main;g;xmalloc(unsigned long) 20\n");
+	ck_assert_int_eq(run("$I convert h.speedscope.json i.speedscope.json; $I compare "
+			     "h.speedscope.json i.speedscope.json --json 2>/dev/null | grep -c "
+			     "functions.:..$"),
+			 1);
+	/* Times and counts are not memory. */
+	ck_assert_int_eq(run("printf 'main;xmalloc 3\\n' > x.folded; $I report x.folded"), 0);
+	shows("xmalloc\n");
+	ck_assert_int_eq(run("$I report --skip '' x.folded"), 2);
+	shows("incstack: --skip takes a text that is not empty\n");
+}
+END_TEST
+
+START_TEST(contexts_are_focused_on)
+{
+	make_heap();
+	ck_assert_int_eq(run("$I report --focus f h.speedscope.json"), 0);
+	shows("live at exit: 10 B in 2 contexts\n");
+	shows("\nin focus: 10 B of 'live at exit'; outside, and left out: 60 B\n");
+	ck_assert_int_eq(run("$I merge --focus f --focus dup -o m.folded h.speedscope.json "
+			     "h.speedscope.json 2>/dev/null; sort m.folded"),
+			 0);
+	ck_assert_str_eq(output, "main;f;xmalloc(unsigned long) 20\nmain;g;dup 80\n");
+	ck_assert_int_eq(run("$I report --focus xm h.speedscope.json"), 0);
+	shows("in focus: 0 B of 'live at exit'; outside, and left out: 70 B (names are matched as a "
+	      "whole; * stands for any text)\n");
+}
+END_TEST
+
+START_TEST(known_leaks_are_suppressed)
+{
+	make_heap();
+	ck_assert_int_eq(run("printf '# known\\n\\n  leak:a.c$ \\r\\nleak:^du*p$\\n' > s; $I report "
+			     "--suppressions s h.speedscope.json"),
+			 0);
+	shows("live at exit: 20 B in 4 contexts\n");
+	shows("\nsuppressed 2 contexts, 50 B of 'live at exit'\n");
+	ck_assert_int_eq(run("printf 'leak:^up\\nleak:^main2\\nleak:xmalloc$' > s; $I report "
+			     "--suppressions s h.speedscope.json"),
+			 0);
+	shows("\nsuppressed 0 contexts, 0 B of 'live at exit'\n");
+	ck_assert_int_eq(run("printf 'leak:xmalloc' > t; $I convert --suppressions s --suppressions t "
+			     "h.speedscope.json h.folded; cat h.folded"),
+			 0);
+	shows("incstack: h.speedscope.json: suppressed 2 contexts, 30 B of 'live at exit'\n");
+	shows("main;g;dup 40\n");
+	ck_assert_ptr_null(strstr(output, "malloc("));
+	ck_assert_int_eq(run("$I compare --suppressions t h.speedscope.json h.speedscope.json"), 0);
+	shows("live at exit: 40 B before, 40 B after, no difference\n");
+	ck_assert_int_eq(run("$I report --suppressions s a.folded"), 2);
+	shows("--suppressions has no effect on a profile without the kind of weight 'live at exit'");
+}
+END_TEST
+
+/* Each is one line that says where. */
+START_TEST(wrong_suppressions_are_refused)
+{
+	static const char *const wrong[] = {
+		"race:f", "s:2: the line is no suppression of a leak; a line is leak:PATTERN",
+		"leak", "s:2: the line is no suppression of a leak; a line is leak:PATTERN",
+		"leak: ", "s:2: the line has no pattern after leak:",
+		"leak:^$", "s:2: the line has no pattern after leak:",
+		"leak:f\\0g", "s:2: the line is not text",
+		"leak:%05000d", "s:2: the line is too long"};
+
+	make_heap();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i += 2) {
+		ck_assert_int_eq(run("printf '# s\\n%s\\n' > s; $I report --suppressions s "
+				     "h.speedscope.json",
+				     wrong[i]),
+				 2);
+		shows(wrong[i + 1]);
+		ck_assert_ptr_eq(strchr(output, '\n'), output + strlen(output) - 1);
+	}
+	ck_assert_int_eq(run("$I report --suppressions nowhere h.speedscope.json"), 1);
+	shows("incstack: cannot read nowhere: No such file or directory\n");
+	ck_assert_int_eq(run("$I report --suppressions . h.speedscope.json"), 1);
+}
+END_TEST
+
 START_TEST(merging_adds_and_averages)
 {
 	ck_assert_int_eq(run("$I merge -o - -f folded a.folded b.folded | LC_ALL=C sort"), 0);
@@ -379,6 +494,10 @@ int main(void)
 	tcase_add_test(tests, small_differences_are_hidden_and_counted);
 	tcase_add_test(tests, growth_beyond_a_limit_has_a_status);
 	tcase_add_test(tests, lines_show_where_it_grew);
+	tcase_add_test(tests, allocators_are_looked_through);
+	tcase_add_test(tests, contexts_are_focused_on);
+	tcase_add_test(tests, known_leaks_are_suppressed);
+	tcase_add_test(tests, wrong_suppressions_are_refused);
 	tcase_add_test(tests, merging_adds_and_averages);
 	tcase_add_test(tests, faults_have_a_place_and_a_status);
 	tcase_add_test(tests, every_command_explains_itself);
