@@ -60,7 +60,7 @@ struct incstack_pcct_stats {
 	uint64_t purges;      /* how often all contexts were purged */
 	uint64_t purged_time; /* total time of the purged contexts */
 	uint64_t unconnected; /* samples without a visited frame within depth */
-	uint64_t dropped;     /* samples that need more contexts than fit, or weigh too much */
+	uint64_t dropped;     /* samples that found no room or no memory, or weigh too much */
 	uint32_t contexts;    /* contexts in the tree now */
 };
 
@@ -84,7 +84,7 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
  * with much time and few activations runs long; one with many activations is called often.
  * A function is recognized only if it is decoded, or is the same number at every position in
  * the function. An inlined frame is new if the frame that it is inlined into is new.
- * Errors: EINVAL; ENOMEM: the rest was not added; ELIMIT, ERANGE: a sample was dropped, the
+ * Errors: EINVAL; ENOMEM: the rest was dropped; ELIMIT, ERANGE: a sample was dropped, the
  * rest was added.
  * Algorithm: Whaley 2000, section 5 and figure 7.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */

@@ -47,7 +47,8 @@ INCSTACK_API int incstack_stack_queue_resize(struct incstack_stack *stack, uint3
  * request it does nothing, and is fast enough to be called at every poll.
  * incstack_stack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_stack_sample. An
  * embedder that promises INCSTACK_TOP_STAYS or INCSTACK_TOP_CALLER_STAYS calls it at every poll,
- * before that poll changes the stack or returns.
+ * before that poll changes the stack or returns. Only a drain that finds a request checks whether a walk may
+ * begin at `poll`.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
  * the queue, and their traces will be biased.
  * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a

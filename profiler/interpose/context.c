@@ -15,7 +15,7 @@ static void announce(const ucontext_t *to)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_switch(to);
 }
 

@@ -25,7 +25,7 @@ static struct start take(void *argument)
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
 	free(argument);
-	if (recorder != NULL && recorder->on_thread_begin != NULL)
+	if (recorder && recorder->on_thread_begin)
 		recorder->on_thread_begin();
 	return start;
 }
@@ -50,9 +50,9 @@ static struct start *prepare(struct start start)
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 	struct start *mine = NULL;
 
-	if (recorder != NULL && recorder->on_thread_begin != NULL)
+	if (recorder && recorder->on_thread_begin)
 		mine = malloc(sizeof(*mine));
-	if (mine != NULL)
+	if (mine)
 		*mine = start;
 	return mine;
 }
@@ -63,7 +63,7 @@ INCSTACK__INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t 
 	struct start *mine = prepare((struct start){.pthread = function, .argument = argument});
 	int error;
 
-	if (mine == NULL)
+	if (!mine)
 		return pthread_create_next()(thread, attributes, function, argument);
 	error = pthread_create_next()(thread, attributes, run_pthread, mine);
 	if (error != 0)
@@ -76,7 +76,7 @@ INCSTACK__INTERPOSED int thrd_create(thrd_t *thread, thrd_start_t function, void
 	struct start *mine = prepare((struct start){.thrd = function, .argument = argument});
 	int error;
 
-	if (mine == NULL)
+	if (!mine)
 		return thrd_create_next()(thread, function, argument);
 	error = thrd_create_next()(thread, run_thrd, mine);
 	if (error != thrd_success)

@@ -23,14 +23,14 @@ static int kept(unsigned low, unsigned high)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	return recorder != NULL ? recorder->on_close(low, high) : -1;
+	return recorder ? recorder->on_close(low, high) : -1;
 }
 
 static void make_way(int fd)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_replace(fd);
 }
 

@@ -5,6 +5,7 @@
  * search on behalf of the object that called them. They identify it by the return address, which
  * may be a thunk after a tail call. Walkers would report the thunks.
  */
+#include <stdatomic.h>
 #include <errno.h>
 
 #include "stub.h"
@@ -41,7 +42,7 @@ static const struct entry {
 };
 enum { ENTRIES = sizeof(entries) / sizeof(entries[0]) };
 
-static uintptr_t real[ENTRIES];
+static _Atomic uintptr_t real[ENTRIES];
 
 __attribute__((constructor(101))) static void find_all(void)
 {
@@ -64,11 +65,11 @@ static uintptr_t find_for(uintptr_t caller, const char *name)
 static uintptr_t find(unsigned number, uintptr_t caller)
 {
 	const struct entry *entry = &entries[number];
-	uintptr_t found = __atomic_load_n(&real[number], __ATOMIC_RELAXED);
+	uintptr_t found = atomic_load_explicit(&real[number], memory_order_relaxed);
 
 	if (__builtin_expect(found != 0, 1))
 		return found;
-	if (entry->otherwise != NULL) {
+	if (entry->otherwise) {
 		found = find_for(caller, entry->name);
 		return found != 0 ? found : (uintptr_t)entry->otherwise;
 	}
@@ -76,7 +77,7 @@ static uintptr_t find(unsigned number, uintptr_t caller)
 		entry->name); /* the call came before the constructor */
 	if (found == 0)
 		__builtin_trap(); /* the target could not have run without it either */
-	__atomic_store_n(&real[number], found, __ATOMIC_RELAXED);
+	atomic_store_explicit(&real[number], found, memory_order_relaxed);
 	return found;
 }
 
@@ -87,9 +88,9 @@ uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number)
 	const int error = errno;
 	uintptr_t found;
 
-	if (recorder != NULL && entries[number].otherwise != NULL)
+	if (recorder && entries[number].otherwise)
 		recorder->on_walk(slot, entries[number].by_caller);
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_shown(slot);
 	found = find(number, *slot);
 	errno = error;

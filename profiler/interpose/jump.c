@@ -43,7 +43,7 @@ static void announce(const struct __jmp_buf_tag *env)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_jump(jump_target(env));
 }
 
@@ -51,7 +51,7 @@ static void announce_end(void)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_thread_end();
 }
 

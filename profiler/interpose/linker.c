@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies the dynamic linker's data before the recorder is loaded. The recorder finds the linker's
- * counters by the words that have changed after that (recorder/linker.c).
+ * counters by the words that have changed after that (recorder/code/linker.c).
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -28,7 +28,7 @@ const struct incstack__linker_view *incstack__stub_view_linker(void)
 	const struct link_map *map;
 	const ElfW(Sym) *symbol = incstack__stub_symbol("_rtld_global", &map);
 
-	if (symbol == NULL || symbol->st_size > sizeof(view.copy))
+	if (!symbol || symbol->st_size > sizeof(view.copy))
 		return &view;
 	view.data = (const uint32_t *)(map->l_addr + symbol->st_value);
 	view.words = symbol->st_size / sizeof(view.copy[0]);

@@ -4,6 +4,7 @@
  * an unwinder that is linked statically into the program or a library is noticed before it meets a
  * thunk. Also interposes dladdr, to which programs pass their return addresses.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <link.h>
 
@@ -16,7 +17,7 @@ INCSTACK__INTERPOSED int dladdr(const void *address, Dl_info *info)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		address = recorder->real_address(address);
 	return dladdr_next()(address, info);
 }
@@ -26,7 +27,7 @@ dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *da
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_lookup((uintptr_t)__builtin_return_address(0), 0);
 	return dl_iterate_phdr_next()(callback, data);
 }
@@ -35,10 +36,10 @@ dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *da
 
 static __typeof__(&_dl_find_object) real_find_object(void)
 {
-	static void *cache;
-	void *real = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+	static void *_Atomic cache;
+	void *real = atomic_load_explicit(&cache, memory_order_relaxed);
 
-	if (__builtin_expect(real == NULL, 0))
+	if (__builtin_expect(!real, 0))
 		real = incstack__stub_find(&cache, "_dl_find_object");
 	return (__typeof__(&_dl_find_object))real;
 }
@@ -48,9 +49,9 @@ INCSTACK__INTERPOSED int _dl_find_object(void *address, struct dl_find_object *r
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 	const __typeof__(&_dl_find_object) real = real_find_object();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_lookup((uintptr_t)__builtin_return_address(0), 1);
-	return real != NULL ? real(address, result) : -1;
+	return real ? real(address, result) : -1;
 }
 
 #endif

@@ -24,7 +24,7 @@ static inline void note_alloc(const void *block, size_t bytes, struct incstack__
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (__builtin_expect(recorder != NULL && block != NULL, 1))
+	if (__builtin_expect(recorder && block, 1))
 		recorder->on_alloc(block, bytes, caller);
 }
 
@@ -32,7 +32,7 @@ static inline void note_free(const void *block)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (__builtin_expect(recorder != NULL && block != NULL, 1))
+	if (__builtin_expect(recorder && block, 1))
 		recorder->on_free(block);
 }
 
@@ -58,7 +58,7 @@ void free_aligned_sized(void *block, size_t alignment, size_t bytes);
 void cfree(void *block);
 
 #define OPTIONAL_FREE(name, parameters, arguments) \
-	static void *name##_cache; \
+	static void *_Atomic name##_cache; \
 	__attribute__((constructor(101))) static void name##_find(void) \
 	{ \
 		incstack__stub_find(&name##_cache, #name); \
@@ -67,7 +67,7 @@ void cfree(void *block);
 	{ \
 		const __typeof__(&(name)) real = (__typeof__(&(name)))name##_cache; \
 \
-		if (real == NULL) { \
+		if (!real) { \
 			free(block); \
 			return; \
 		} \
@@ -96,9 +96,9 @@ static void *resize(void *old, size_t bytes, struct incstack__caller caller)
 
 	note_free(old);
 	block = realloc_next()(old, bytes);
-	if (block != NULL)
+	if (block)
 		note_alloc(block, bytes, caller);
-	else if (bytes != 0 && old != NULL)
+	else if (bytes != 0 && old)
 		note_alloc(old, malloc_usable_size(old), caller);
 	return block;
 }

@@ -8,6 +8,7 @@
  * If the real operator throws, nothing has to be undone. The frame here has unwind information, so
  * an exception passes through it.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
@@ -57,7 +58,7 @@ static operator_fn record __asm__("_Znwm.recorded");
 /* The target of each operator: the real operator, or one of the two functions above. */
 #define TARGET(number, name) [number] = by_caller,
 __attribute__((visibility("hidden")))
-operator_fn *incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
+operator_fn *_Atomic incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
 
 #define ENTRY(number, name) \
 	__asm__(".pushsection .text\n" \
@@ -85,7 +86,7 @@ static inline uintptr_t call(operator_fn *real, uintptr_t first, uintptr_t secon
 	uint64_t position;
 	uintptr_t block;
 
-	if (recorder == NULL)
+	if (!recorder)
 		return real(first, second, third, which);
 	if (which >= DELETES) {
 		if (first != 0)
@@ -116,10 +117,10 @@ static int calls_malloc(const void *function)
 	const char *name;
 	Dl_info info;
 
-	if (dladdr(function, &info) == 0 || info.dli_fname == NULL)
+	if (dladdr(function, &info) == 0 || !info.dli_fname)
 		return 0;
 	name = strrchr(info.dli_fname, '/');
-	name = name != NULL ? name + 1 : info.dli_fname;
+	name = name ? name + 1 : info.dli_fname;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strncmp(name, runtimes[i], strlen(runtimes[i])) == 0)
 			return 1;
@@ -131,14 +132,14 @@ __attribute__((constructor(101))) static void find_operators(void)
 	for (int i = 0; i < OPERATORS_COUNT; i++) {
 		void *found = (void *)incstack__stub_next_function(names[i]);
 
-		if (i == 0 && found == NULL)
+		if (i == 0 && !found)
 			return;
-		if (found == NULL)
+		if (!found)
 			continue;
 		next[i] = (operator_fn *)found;
-		__atomic_store_n(&incstack__new_targets[i],
-				 calls_malloc(found) ? (operator_fn *)found : record,
-				 __ATOMIC_RELEASE);
+		atomic_store_explicit(&incstack__new_targets[i],
+				      calls_malloc(found) ? (operator_fn *)found : record,
+				      memory_order_release);
 	}
 }
 
@@ -147,14 +148,14 @@ __attribute__((constructor(101))) static void find_operators(void)
  * each calling object. */
 enum { SCOPES_MAX = 64 };
 static struct scope {
-	const struct link_map *map;
+	const struct link_map *_Atomic map;
 	uintptr_t bias; /* another object may have the link_map of an unloaded object */
 	struct {
-		operator_fn *real;
+		operator_fn *_Atomic real;
 		int calls_malloc;
 	} found[OPERATORS_COUNT];
 } scopes[SCOPES_MAX];
-static unsigned scopes_used;
+static _Atomic unsigned scopes_used;
 
 /* Returns the scope of an object, or null if all entries are taken. */
 static struct scope *scope_of(const struct link_map *map)
@@ -162,16 +163,16 @@ static struct scope *scope_of(const struct link_map *map)
 	unsigned i;
 
 	for (i = 0; i < SCOPES_MAX; i++)
-		if (__atomic_load_n(&scopes[i].map, __ATOMIC_ACQUIRE) == map &&
+		if (atomic_load_explicit(&scopes[i].map, memory_order_acquire) == map &&
 		    scopes[i].bias == map->l_addr)
 			return &scopes[i];
-	if (__atomic_load_n(&scopes_used, __ATOMIC_RELAXED) >= SCOPES_MAX)
+	if (atomic_load_explicit(&scopes_used, memory_order_relaxed) >= SCOPES_MAX)
 		return NULL;
-	i = __atomic_fetch_add(&scopes_used, 1, __ATOMIC_RELAXED);
+	i = atomic_fetch_add_explicit(&scopes_used, 1, memory_order_relaxed);
 	if (i >= SCOPES_MAX)
 		return NULL;
 	scopes[i].bias = map->l_addr;
-	__atomic_store_n(&scopes[i].map, map, __ATOMIC_RELEASE);
+	atomic_store_explicit(&scopes[i].map, map, memory_order_release);
 	return &scopes[i];
 }
 
@@ -180,14 +181,13 @@ static struct scope *scope_of(const struct link_map *map)
 static const struct link_map *object_at(const void *address)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
-	static void *cache;
-	void *find = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+	static void *_Atomic cache;
+	void *find = atomic_load_explicit(&cache, memory_order_relaxed);
 	struct dl_find_object object;
 
-	if (find == NULL)
+	if (!find)
 		find = incstack__stub_find(&cache, "_dl_find_object");
-	if (find != NULL &&
-	    ((__typeof__(&_dl_find_object))find)((void *)(uintptr_t)address, &object) == 0)
+	if (find && ((__typeof__(&_dl_find_object))find)((void *)(uintptr_t)address, &object) == 0)
 		return object.dlfo_link_map;
 #endif
 	return incstack__stub_object((uintptr_t)address);
@@ -238,17 +238,18 @@ static operator_fn *search(const struct link_map *map, unsigned which, int *thro
 {
 	struct scope *scope = scope_of(map);
 	operator_fn *real =
-		scope != NULL ? __atomic_load_n(&scope->found[which].real, __ATOMIC_ACQUIRE) : NULL;
+		scope ? atomic_load_explicit(&scope->found[which].real, memory_order_acquire)
+		      : NULL;
 
-	if (real != NULL) {
+	if (real) {
 		*through = scope->found[which].calls_malloc;
 		return real;
 	}
 	real = find(map, names[which]);
-	*through = real != NULL && calls_malloc((const void *)real);
-	if (scope != NULL && real != NULL) {
+	*through = real && calls_malloc((const void *)real);
+	if (scope && real) {
 		scope->found[which].calls_malloc = *through;
-		__atomic_store_n(&scope->found[which].real, real, __ATOMIC_RELEASE);
+		atomic_store_explicit(&scope->found[which].real, real, memory_order_release);
 	}
 	return real;
 }
@@ -261,9 +262,9 @@ INCSTACK__ALIGNED static uintptr_t by_caller(uintptr_t first, uintptr_t second, 
 	int through = 0;
 	INCSTACK__CALLER(caller);
 
-	if (map != NULL)
+	if (map)
 		real = search(map, which, &through);
-	if (real == NULL)
+	if (!real)
 		return without_runtime(first, second, which);
 	if (through)
 		return real(first, second, third, which);

@@ -2,19 +2,21 @@
  *
  * The recorder that the stubs call, and the loaded object of an address.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 
 #include "stub.h"
 
-const struct incstack__recorder *incstack__stub_recorder;
+const struct incstack__recorder *_Atomic incstack__stub_recorder;
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35 */
 
-static __typeof__(&_dl_find_object) find_object;
+static _Atomic(__typeof__(&_dl_find_object)) find_object;
 
 void incstack__stub_object_finder(uintptr_t function)
 {
-	__atomic_store_n(&find_object, (__typeof__(&_dl_find_object))function, __ATOMIC_RELEASE);
+	atomic_store_explicit(&find_object, (__typeof__(&_dl_find_object))function,
+			      memory_order_release);
 }
 
 /* Finds an object without dladdr, which takes a lock of the dynamic linker. A program that walks
@@ -22,10 +24,11 @@ void incstack__stub_object_finder(uintptr_t function)
  * linker. It would deadlock with a thread that takes both locks in the other order. */
 static int find_without_lock(uintptr_t address, const struct link_map **map)
 {
-	const __typeof__(&_dl_find_object) find = __atomic_load_n(&find_object, __ATOMIC_ACQUIRE);
+	const __typeof__(&_dl_find_object) find =
+		atomic_load_explicit(&find_object, memory_order_acquire);
 	struct dl_find_object found;
 
-	if (find == NULL)
+	if (!find)
 		return -1;
 	*map = find((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
 	return 0;

@@ -21,7 +21,7 @@ static void announce_exec(void)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_exec();
 }
 
@@ -29,7 +29,7 @@ static void announce_exit(void)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_exit();
 }
 
@@ -89,7 +89,7 @@ static size_t count_arguments(va_list list)
 {
 	size_t count = 2;
 
-	while (va_arg(list, char *) != NULL)
+	while (va_arg(list, char *))
 		count++;
 	return count;
 }
@@ -97,7 +97,7 @@ static size_t count_arguments(va_list list)
 static void copy_arguments(char **argv, const char *first, va_list list)
 {
 	*argv = (char *)(uintptr_t)first;
-	while (*argv != NULL)
+	while (*argv)
 		*++argv = va_arg(list, char *);
 }
 

@@ -11,8 +11,8 @@
 
 #include "stub.h"
 
-__attribute__((visibility("hidden"))) void *incstack__stub_prctl;
-__attribute__((visibility("hidden"))) void *incstack__stub_syscall;
+__attribute__((visibility("hidden"))) void *_Atomic incstack__stub_prctl;
+__attribute__((visibility("hidden"))) void *_Atomic incstack__stub_syscall;
 
 __attribute__((constructor(101))) static void find_calls(void)
 {
@@ -28,14 +28,14 @@ static void announce(enum incstack__forbidden what, const void *filter)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_forbid(what, filter);
 }
 
 /* Also called if the real functions were not found yet. */
 void incstack__stub_before_prctl(long option, long mode, const void *filter)
 {
-	if (incstack__stub_prctl == NULL)
+	if (!incstack__stub_prctl)
 		find_calls();
 	if (option == PR_SET_SECCOMP && mode == SECCOMP_MODE_STRICT)
 		announce(INCSTACK__FORBIDDEN_ALL_CALLS, NULL);
@@ -48,7 +48,7 @@ void incstack__stub_before_prctl(long option, long mode, const void *filter)
 void incstack__stub_before_syscall(long number, long first, long second, const void *third)
 {
 	(void)second; /* the flags of seccomp */
-	if (incstack__stub_syscall == NULL)
+	if (!incstack__stub_syscall)
 		find_calls();
 	if (number == SYS_seccomp && first == SECCOMP_SET_MODE_STRICT)
 		announce(INCSTACK__FORBIDDEN_ALL_CALLS, NULL);

@@ -5,6 +5,7 @@
  * its own. The next call of the dynamic linker frees the text of that error. A program's own free
  * that calls dlsym at its first use would then call itself without end.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "stub.h"
@@ -33,28 +34,28 @@ static uintptr_t function_in(const struct link_map *map, const char *name)
 {
 	const ElfW(Sym) *symbol = symbol_in(map, name);
 
-	return symbol != NULL ? resolve(map, symbol) : 0;
+	return symbol ? resolve(map, symbol) : 0;
 }
 
 /* The last object of the global scope. Objects up to it are never unloaded. */
-static const struct link_map *last;
+static const struct link_map *_Atomic last;
 
 __attribute__((constructor(101))) static void find_last(void)
 {
 	const struct link_map *map = incstack__stub_object((uintptr_t)&last);
 
-	while (map != NULL && map->l_next != NULL)
+	while (map && map->l_next)
 		map = map->l_next;
-	__atomic_store_n(&last, map, __ATOMIC_RELAXED);
+	atomic_store_explicit(&last, map, memory_order_relaxed);
 }
 
 const ElfW(Sym) * incstack__stub_symbol(const char *name, const struct link_map **of)
 {
-	const struct link_map *const end = __atomic_load_n(&last, __ATOMIC_RELAXED);
+	const struct link_map *const end = atomic_load_explicit(&last, memory_order_relaxed);
 	const struct link_map *map = incstack__stub_object((uintptr_t)&last);
 	const ElfW(Sym) *symbol = NULL;
 
-	while (symbol == NULL && map != NULL && map != end && (map = map->l_next) != NULL)
+	while (!symbol && map && map != end && (map = map->l_next) != NULL)
 		symbol = symbol_in(map, name);
 	*of = map;
 	return symbol;
@@ -65,21 +66,21 @@ uintptr_t incstack__stub_next_function(const char *name)
 	const struct link_map *map;
 	const ElfW(Sym) *symbol = incstack__stub_symbol(name, &map);
 
-	return symbol != NULL ? resolve(map, symbol) : 0;
+	return symbol ? resolve(map, symbol) : 0;
 }
 
 static int has_name(const struct link_map *map, const char *name)
 {
 	const char *slash = strrchr(map->l_name, '/');
 
-	return strcmp(slash != NULL ? slash + 1 : map->l_name, name) == 0;
+	return strcmp(slash ? slash + 1 : map->l_name, name) == 0;
 }
 
 static const struct link_map *object_named(const char *file)
 {
 	const struct link_map *map = incstack__stub_object((uintptr_t)&last);
 
-	while (map != NULL && !has_name(map, file))
+	while (map && !has_name(map, file))
 		map = map->l_next;
 	return map;
 }
@@ -88,7 +89,7 @@ uintptr_t incstack__stub_function_in(const char *file, const char *name)
 {
 	const struct link_map *map = object_named(file);
 
-	return map != NULL ? function_in(map, name) : 0;
+	return map ? function_in(map, name) : 0;
 }
 
 /* Returns the name of the library that the object needs at this place of its list, or null. */
@@ -105,17 +106,17 @@ static const char *needed(const struct link_map *map, const ElfW(Dyn) * at)
 
 uintptr_t incstack__stub_function_for(const struct link_map *map, const char *name, int depth)
 {
-	const ElfW(Dyn) *const first = map != NULL ? map->l_ld : NULL;
+	const ElfW(Dyn) *const first = map ? map->l_ld : NULL;
 	uintptr_t found = 0;
 
 	for (int level = 1; level <= depth; level++)
 		for (const ElfW(Dyn) *d = first; d && d->d_tag != DT_NULL && !found; d++) {
 			const char *file = needed(map, d);
-			const struct link_map *library = file != NULL ? object_named(file) : NULL;
+			const struct link_map *library = file ? object_named(file) : NULL;
 
-			if (library != NULL && level == 1)
+			if (library && level == 1)
 				found = function_in(library, name);
-			else if (library != NULL)
+			else if (library)
 				found = incstack__stub_function_for(library, name, level - 1);
 		}
 	return found;

@@ -3,6 +3,7 @@
  * Starts the recorder when the stub is loaded, ends it when the process ends, and finds the real
  * functions.
  */
+#include <stdatomic.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,19 +11,19 @@
 
 #include "stub.h"
 
-void *incstack__stub_find(void **cache, const char *name)
+void *incstack__stub_find(void *_Atomic *cache, const char *name)
 {
 	void *next = (void *)incstack__stub_next_function(name);
 
-	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
+	atomic_store_explicit(cache, next, memory_order_relaxed);
 	return next;
 }
 
-void *incstack__stub_next(void **cache, const char *name)
+void *incstack__stub_next(void *_Atomic *cache, const char *name)
 {
 	void *next = incstack__stub_find(cache, name);
 
-	if (next == NULL)
+	if (!next)
 		__builtin_trap();
 	return next;
 }
@@ -35,10 +36,10 @@ static int recorder_path(char *path, size_t size)
 	size_t directory;
 	Dl_info info;
 
-	if (dladdr(&incstack__stub_recorder, &info) == 0 || info.dli_fname == NULL)
+	if (dladdr(&incstack__stub_recorder, &info) == 0 || !info.dli_fname)
 		return -1;
 	slash = strrchr(info.dli_fname, '/');
-	directory = slash != NULL ? (size_t)(slash - info.dli_fname) + 1 : 0;
+	directory = slash ? (size_t)(slash - info.dli_fname) + 1 : 0;
 	if (directory + sizeof(name) > size)
 		return -1;
 	memcpy(path, info.dli_fname, directory);
@@ -50,7 +51,7 @@ static void finish(void)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_exit();
 }
 
@@ -67,8 +68,8 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 	before = incstack__stub_view_linker();
 	/* NODELETE: the target may still return through the recorder's thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
-	if (symbol == NULL) {
+	symbol = handle ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
+	if (!symbol) {
 		incstack__stub_unloadable(configuration);
 		return NULL;
 	}
@@ -89,14 +90,14 @@ __attribute__((constructor)) static void stub_load(void)
 	const char *configuration = getenv(INCSTACK__HEAP_VARIABLE);
 	const struct incstack__recorder *recorder;
 
-	if (configuration == NULL || *configuration == '\0')
+	if (!configuration || *configuration == '\0')
 		return;
 	recorder = open_recorder(configuration);
-	if (recorder == NULL)
+	if (!recorder)
 		forget_error();
-	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
+	atomic_store_explicit(&incstack__stub_recorder, recorder, memory_order_release);
 	/* It is registered first and hence runs last. */
-	if (recorder != NULL)
+	if (recorder)
 		at_quick_exit(finish);
 }
 

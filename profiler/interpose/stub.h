@@ -6,6 +6,7 @@
 #ifndef INCSTACK_STUB_H
 #define INCSTACK_STUB_H
 
+#include <stdatomic.h>
 #include <link.h>
 
 #include "elf/symbols.h"
@@ -20,11 +21,11 @@
 
 /* Null before the recorder has started, or if there is none. The acquire below pairs with the
  * release in stub_load (start.c). */
-extern const struct incstack__recorder *incstack__stub_recorder;
+extern const struct incstack__recorder *_Atomic incstack__stub_recorder;
 
 static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
 {
-	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+	return atomic_load_explicit(&incstack__stub_recorder, memory_order_acquire);
 }
 
 /* Returns the loaded object that contains an address, or null. */
@@ -51,23 +52,23 @@ uintptr_t incstack__stub_function_in(const char *file, const char *name);
 uintptr_t incstack__stub_function_for(const struct link_map *map, const char *name, int depth);
 
 /* Finds the next definition of a function. Returns null if there is none. */
-void *incstack__stub_find(void **cache, const char *name);
+void *incstack__stub_find(void *_Atomic *cache, const char *name);
 /* Finds the next definition of a function. Ends the process if there is none, because the target
  * could not have run without it either. */
-void *incstack__stub_next(void **cache, const char *name);
+void *incstack__stub_next(void *_Atomic *cache, const char *name);
 
 /* All real functions are found at the start. A call before that finds its own. */
 #define INCSTACK__REAL(name) \
-	static void *name##_cache; \
+	static void *_Atomic name##_cache; \
 	__attribute__((constructor(101))) static void name##_find(void) \
 	{ \
 		incstack__stub_find(&name##_cache, #name); \
 	} \
 	static inline __typeof__(&(name)) name##_next(void) \
 	{ \
-		void *next = __atomic_load_n(&name##_cache, __ATOMIC_RELAXED); \
+		void *next = atomic_load_explicit(&name##_cache, memory_order_relaxed); \
 \
-		if (__builtin_expect(next == NULL, 0)) \
+		if (__builtin_expect(!next, 0)) \
 			next = incstack__stub_next(&name##_cache, #name); \
 		return (__typeof__(&(name)))next; \
 	}

@@ -13,7 +13,7 @@ INCSTACK__INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *at
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL)
+	if (recorder)
 		recorder->on_thread();
 	return pthread_getattr_np_next()(thread, attributes);
 }

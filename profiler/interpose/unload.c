@@ -23,10 +23,10 @@ INCSTACK__INTERPOSED int dlclose(void *handle)
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 	int result;
 
-	if (recorder != NULL && closing++ == 0)
+	if (recorder && closing++ == 0)
 		recorder->on_unload(INCSTACK__UNLOAD_BEGINS, NULL);
 	result = dlclose_next()(handle);
-	if (recorder != NULL && --closing == 0)
+	if (recorder && --closing == 0)
 		recorder->on_unload(INCSTACK__UNLOAD_ENDED, NULL);
 	return result;
 }
@@ -36,7 +36,7 @@ INCSTACK__INTERPOSED void __cxa_finalize(void *module)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
-	if (recorder != NULL && module != NULL && closing == 0)
+	if (recorder && module && closing == 0)
 		recorder->on_unload(INCSTACK__UNLOAD_ANNOUNCED, module);
 	__cxa_finalize_next()(module);
 }

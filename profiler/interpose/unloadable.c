@@ -38,7 +38,7 @@ static int is_wanted(const char *configuration)
 {
 	const long starter = strncmp(configuration, "pid=", 4) == 0 ? atol(configuration + 4) : 0;
 
-	return starter <= 0 || starter == getpid() || strstr(configuration, "follow=1;") != NULL;
+	return starter <= 0 || starter == getpid() || strstr(configuration, "follow=1;");
 }
 
 void incstack__stub_unloadable(const char *configuration)
@@ -47,7 +47,7 @@ void incstack__stub_unloadable(const char *configuration)
 	const char *file = strstr(configuration, "file="); /* the last option */
 	int fd;
 
-	if (file == NULL || !is_wanted(configuration))
+	if (!file || !is_wanted(configuration))
 		return;
 	file += strlen("file=");
 	fd = open(file, O_RDWR | O_CLOEXEC);

@@ -3,6 +3,7 @@
  * Starts the recorder: reads its configuration, makes the runtime and the shared
  * record, and decides what a forked child or a new process image records.
  */
+#include <stdatomic.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernel.h"
-#include "libc.h"
+#include "recorder/system/kernel.h"
+#include "recorder/system/libc.h"
 #include "native/native.h"
-#include "recorder.h"
+#include "recorder/code/code.h"
+#include "recorder/cpu/ticks.h"
+#include "recorder/events/events.h"
+#include "recorder/log/check.h"
+#include "recorder/output/output.h"
+#include "recorder/system/system.h"
 
 /* Returns the value of `name` in "name=value;name=value;file=anything", or -1. */
 static long option(const char *configuration, const char *name, char *text, size_t size)
@@ -21,11 +27,11 @@ static long option(const char *configuration, const char *name, char *text, size
 	const size_t length = strlen(name);
 	const int rest = strcmp(name, "file") == 0;
 
-	for (const char *at = configuration; at != NULL; at = strchr(at, ';')) {
+	for (const char *at = configuration; at; at = strchr(at, ';')) {
 		at += *at == ';';
 		if (strncmp(at, name, length) != 0 || at[length] != '=')
 			continue;
-		if (text != NULL)
+		if (text)
 			snprintf(text, size, "%.*s", (int)strcspn(at + length + 1, rest ? "" : ";"),
 				 at + length + 1);
 		return atol(at + length + 1);
@@ -58,19 +64,18 @@ static void configure(const char *configuration)
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
 	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
-	r->kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
-			  ? INCSTACK__TRACEFILE_OF_CPU
-			  : INCSTACK__TRACEFILE_OF_HEAP;
+	incstack__kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
+				 ? &incstack__kind_cpu
+				 : &incstack__kind_heap;
 	r->mode = incstack__native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
-	r->seed = seed != NULL ? strtoull(seed, NULL, 10) : 0;
+	r->seed = seed ? strtoull(seed, NULL, 10) : 0;
 	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
 	r->pid = incstack__kernel_getpid();
-	if (!incstack__record_is_cpu_profile())
-		incstack__record_host_allocators();
+	incstack__kind->configured();
 }
 
 /* Makes a path from the plain name, the process number and the first free image number. */
@@ -124,7 +129,7 @@ static void mark_environment(const char *configuration)
 
 	snprintf(entry, sizeof(entry), INCSTACK__HEAP_VARIABLE "=pid=%ld;%s",
 		 (long)incstack__recording.pid, configuration);
-	for (char **at = environ; *at != NULL; at++)
+	for (char **at = environ; *at; at++)
 		if (strncmp(*at, entry, length) == 0 && (*at)[length] == '=')
 			*at = entry;
 }
@@ -144,10 +149,10 @@ static int create_runtime(void)
 	embedder.signals.find_rule = NULL;
 	embedder.code.find_rule = incstack__record_find_rule;
 	embedder.code.find_rule_quickly = incstack__record_find_rule;
-	if (incstack__record_is_cpu_profile())
+	if (incstack__kind->samples_in_handlers)
 		embedder.signals.find_rule = incstack__record_find_rule;
-	embedder.memory.allocate = incstack__record_allocate;
-	embedder.memory.release = incstack__record_release;
+	embedder.memory.allocate = incstack__wiped_allocate;
+	embedder.memory.release = incstack__wiped_release;
 	embedder.memory.allocate_traces = incstack__spool_chunk;
 	embedder.memory.release_traces = incstack__spool_chunk_release;
 	return incstack_runtime_create(&options, &r->runtime);
@@ -159,7 +164,7 @@ static int create_shared_record(void)
 	struct incstack__recording *r = &incstack__recording;
 
 	r->shared_record = incstack__spool_record();
-	if (r->shared_record == NULL)
+	if (!r->shared_record)
 		return -1;
 	r->shared_record->high = UINTPTR_MAX;
 	if (incstack_stack_create(r->runtime, 0, 0, &r->shared_record->stack) != 0 ||
@@ -184,7 +189,6 @@ static void begin_again(const struct incstack__recording *parent)
 	r->changes = 1;
 	r->interval = parent->interval;
 	r->seed = parent->seed;
-	r->kind = parent->kind;
 	r->elapsed = parent->elapsed;
 	r->mode = parent->mode;
 	r->why = parent->why;
@@ -204,40 +208,9 @@ static void begin_again(const struct incstack__recording *parent)
 	incstack_runtime_forked(r->runtime);
 	incstack__native_walk_forked();
 	incstack__record_check_start();
-	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	if (incstack__record_is_cpu_profile())
-		incstack__serve_begin();
+	atomic_store_explicit(&r->on, 1, memory_order_release);
+	incstack__kind->begin();
 }
-
-/* The functions that a recording of the heap and a CPU profile share. */
-#define IN_BOTH_TABLES \
-	.position = incstack__record_position, .on_jump = incstack__record_jump, \
-	.on_thread_end = incstack__record_thread_end, .on_unload = incstack__record_unload, \
-	.on_walk = incstack__record_walk, .on_lookup = incstack__record_lookup, \
-	.real_address = incstack__record_real_address, .on_forbid = incstack__record_forbid, \
-	.on_close = incstack__record_on_close, .on_replace = incstack__record_on_replace, \
-	.on_exec = incstack__record_exec, .on_exit = incstack__record_exit
-
-static const struct incstack__recorder heap_table = {
-	IN_BOTH_TABLES,
-	.on_alloc = incstack__record_alloc,
-	.on_free = incstack__record_free,
-	.on_new = incstack__record_new,
-	.on_thread = incstack__record_thread,
-	.on_switch = incstack__record_switch,
-	.on_shown = incstack__record_shown,
-};
-
-static const struct incstack__recorder cpu_table = {
-	IN_BOTH_TABLES,
-	.on_alloc = incstack__serve_alloc,
-	.on_free = incstack__serve_free,
-	.on_new = incstack__serve_new,
-	.on_thread = incstack__serve_thread,
-	.on_thread_begin = incstack__serve_thread,
-	.on_switch = incstack__serve_switch,
-	.on_shown = incstack__serve_shown,
-};
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
@@ -249,7 +222,7 @@ static int start(const char *configuration, long starter)
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
 	/* The rules of that function find its caller by rbx, which a walk does not have. */
-	if (getenv("LD_AUDIT") != NULL)
+	if (getenv("LD_AUDIT"))
 		incstack__record_note(INCSTACK__NOTE_AUDITED);
 	if (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NO_LIBUNWIND);
@@ -294,9 +267,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	incstack__record_modules();
 	r->shared_record->epoch = r->shared_record->live.epoch = r->epoch;
 	incstack__record_check_start();
-	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	if (!incstack__record_is_cpu_profile())
-		return &heap_table;
-	incstack__serve_thread();
-	return &cpu_table;
+	atomic_store_explicit(&r->on, 1, memory_order_release);
+	incstack__kind->begin();
+	return incstack__kind->table;
 }

@@ -14,12 +14,11 @@
 
 static const char help[] =
 	"usage: incstack cpu [OPTIONS] [--] PROGRAM [ARGS]\n"
-	"       incstack cpu [-o FILE] [-i TIME] [--wall] [-t] [-d SECONDS] -p PID\n"
+	"       incstack cpu [-o FILE] [-i TIME] [--wall] [-t] [--folded] [-d SECONDS] -p PID\n"
 	"\n"
 	"Runs PROGRAM and takes a stack trace of each of its threads whenever the thread has\n"
 	"used CPU time for an interval. When PROGRAM has ended, prints the hottest functions\n"
-	"and calling contexts on stderr, and writes FILE.html (a flame graph for a browser)\n"
-	"and FILE.folded (one line per context).\n"
+	"and calling contexts on stderr, and writes FILE.html (a flame graph for a browser).\n"
 	"\n"
 	"  -o, --output FILE     the trace file (default: incstack.PID.cpu)\n"
 	"  -i, --interval TIME   CPU time between two samples of a thread, for example 1ms\n"
@@ -38,6 +37,7 @@ static const char help[] =
 	"                        libunwind (default) or own: the recorder's own walk; every\n"
 	"                        997th trace of a thread is compared with libunwind instead\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
+	"      --folded          also write FILE.folded: one line per context, for other tools\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -p, --pid PID         sample the process PID, which runs already, until Ctrl-C or its\n"
 	"                        end. Nothing is loaded into it and it is never stopped,\n"

@@ -15,7 +15,9 @@
 
 #include "names.h"
 #include "output.h"
+#include "package.h"
 #include "profile_io.h"
+#include "progress.h"
 #include "serve.h"
 
 /* What the work may use. The manual tells the numbers. */
@@ -153,6 +155,16 @@ int tool_files_spool(const char *path)
 	return open_path(TOOL_SERVE_SPOOL, path);
 }
 
+int tool_files_replace(const char *path)
+{
+	return open_path(TOOL_SERVE_REPLACE, path);
+}
+
+int tool_files_replaced(const char *path, bool failed)
+{
+	return ask_path(TOOL_SERVE_REPLACED, path, failed, NULL);
+}
+
 void tool_files_spool_is_done(const char *path)
 {
 	(void)ask_path(TOOL_SERVE_SPOOL_DONE, path, 0, NULL);
@@ -161,6 +173,33 @@ void tool_files_spool_is_done(const char *path)
 int tool_files_module(const char *path)
 {
 	return open_path(TOOL_SERVE_MODULE, path);
+}
+
+int tool_files_debuginfod(const unsigned char *id, size_t length)
+{
+	enum { LENGTH_MOST = 64 };
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	char text[2 * LENGTH_MOST + 1] = "";
+
+	if (urls == NULL || urls[0] == 0 || length > LENGTH_MOST)
+		return -1;
+	for (size_t i = 0; i < length; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	tool_progress_phase("asking debuginfod");
+	return open_path(TOOL_SERVE_DEBUGINFOD, text);
+}
+
+char *tool_files_package(const char *path)
+{
+	static struct tool_jail_request request;
+	struct tool_jail_answer answer;
+	char name[TOOL_PACKAGE_MOST];
+
+	if (tool_jail_request(&request, TOOL_SERVE_PACKAGE, path) != 0 ||
+	    tool_jail_ask(worker.jail, &request, &answer, name, sizeof(name), NULL) != 0 ||
+	    answer.length == 0 || answer.length > sizeof(name))
+		return NULL;
+	return strndup(name, answer.length);
 }
 
 int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner)

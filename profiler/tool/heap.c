@@ -13,12 +13,12 @@
 
 static const char help[] =
 	"usage: incstack heap [OPTIONS] [--] PROGRAM [ARGS]\n"
-	"       incstack heap [-o FILE] [-t] [-d SECONDS] -p PID\n"
+	"       incstack heap [-o FILE] [-t] [--folded] [-d SECONDS] -p PID\n"
 	"\n"
 	"Runs PROGRAM and records where it allocates and frees memory: a stack trace at\n"
 	"every malloc, calloc, realloc, aligned_alloc, operator new, on every thread.\n"
 	"When PROGRAM has ended, prints the hottest calling contexts on stderr, and writes\n"
-	"FILE.html (a flame graph for a browser) and FILE.folded (one line per context).\n"
+	"FILE.html (a flame graph for a browser).\n"
 	"\n"
 	"  -o, --output FILE     the trace file (default: incstack.PID.heap)\n"
 	"  --interval BYTES      take one sample per BYTES allocated on average, so that totals\n"
@@ -32,6 +32,7 @@ static const char help[] =
 	"                        own: the recorder's own walk; every 997th trace of a thread\n"
 	"                        is compared with libunwind instead\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
+	"      --folded          also write FILE.folded: one line per context, for other tools\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -p, --pid PID         record the process PID, which runs already, until Ctrl-C or its\n"
 	"                        end: what it allocates during the recording. Nothing is\n"

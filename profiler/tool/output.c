@@ -234,6 +234,30 @@ int tool_output_create(const char *path)
 	return fd;
 }
 
+int tool_output_replace(const char *path)
+{
+	struct stat status;
+	int existing, fd = -1;
+	int error = EPERM;
+
+	if (output.folder >= 0)
+		tool_output_finish(true);
+	existing = find(path, &status);
+	if (existing < 0) {
+		error = errno;
+	} else if (S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1) {
+		fd = open_temporary(&status);
+		error = errno;
+	}
+	if (existing >= 0)
+		close(existing);
+	output.is_file = false;
+	if (fd < 0)
+		forget_output();
+	errno = error;
+	return fd;
+}
+
 /* Removes what was written: the temporary file, or the file itself if there is none. */
 static void remove_output(void)
 {

@@ -12,6 +12,10 @@
  * link in between. */
 int tool_output_create(const char *path);
 
+/* Like this, for a file that must stay as it is until the new one is complete: a regular file of the user, without
+ * another name. If no file can be made beside it, the result is -1. */
+int tool_output_replace(const char *path);
+
 /* Gives the file its name, or removes what was written if that failed. Returns 0 or an errno. */
 int tool_output_finish(bool failed);
 

@@ -31,6 +31,7 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"threads", no_argument, NULL, 't'},
 				      {"fold-recursion", no_argument, NULL, 'r'},
 				      {"max-output", required_argument, NULL, 'M'},
+				      {"folded", no_argument, NULL, 'L'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
 
@@ -174,6 +175,9 @@ static int take_option(int option, int argc, char **argv, struct tool_options *o
 		return TOOL_DONE;
 	case 'M':
 		return number_option(optarg, 1, 1e18, &options->output_most);
+	case 'L':
+		options->folded = 1;
+		return TOOL_DONE;
 	case 'h':
 		options->help = 1;
 		return TOOL_DONE;

@@ -12,11 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "tracefile/spool_format.h"
+#include "debuginfod.h"
 #include "foreign.h"
 #include "output.h"
+#include "package.h"
 #include "proc.h"
 #include "tool/report/jit_names.h"
 #include "serve.h"
@@ -107,14 +110,15 @@ static int serve_process(void *context, const struct tool_jail_request *request,
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* A core file is an ELF file, too, and holds the memory of a process. */
+/* The files that dwz makes are said to be relocatable. A core file is an ELF file, too, and holds the memory of a
+ * process. */
 static bool is_program(int fd)
 {
 	Elf64_Ehdr header;
 
 	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
 	       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+	       (header.e_type == ET_EXEC || header.e_type == ET_DYN || header.e_type == ET_REL);
 }
 
 static int serve_module(void *context, const struct tool_jail_request *request,
@@ -128,6 +132,28 @@ static int serve_module(void *context, const struct tool_jail_request *request,
 	if (error != 0)
 		return error;
 	return is_program(served->fd) ? 0 : ENOEXEC; /* the jail closes it */
+}
+
+static int serve_debuginfod(void *context, const struct tool_jail_request *request,
+			    struct tool_jail_served *served)
+{
+	(void)context;
+	served->fd = tool_debuginfod_find(request->text);
+	if (served->fd < 0)
+		return ENOENT;
+	return is_program(served->fd) ? 0 : ENOEXEC;
+}
+
+static int serve_package(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	char name[TOOL_PACKAGE_MOST];
+	const size_t length = tool_package_find(request->text, name);
+
+	(void)context;
+	memcpy(served->bytes, name, length);
+	served->answer.length = (uint32_t)length;
+	return length > 0 ? 0 : ENOENT;
 }
 
 /* Anybody may write to /tmp. */
@@ -194,14 +220,79 @@ static int serve_output_done(void *context, const struct tool_jail_request *requ
 	return tool_output_finish(request->numbers[0] != 0);
 }
 
+/* ---- an input that is replaced ---------------------------------------------------------------- */
+
+/* Keeps the input from being written to; -1: there is none. */
+static int lock = -1;
+
+static void unlock(void)
+{
+	if (lock >= 0)
+		close(lock);
+	lock = -1;
+}
+
+/* A process that still writes the input holds its lock. What is in a spool is not in the input. */
+static int lock_input(const struct tool_files *files, const char *path)
+{
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	char *spool = spool_of(files, path);
+	const bool is_whole = spool != NULL && access(spool, F_OK) != 0;
+	const char *why;
+
+	free(spool);
+	if (!is_whole)
+		return EBUSY;
+	lock = tool_foreign_open(path, &terms, NULL, &why);
+	if (lock < 0)
+		return EACCES;
+	return flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : EBUSY;
+}
+
+static int serve_replace(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	const struct tool_files *files = context;
+	int error;
+
+	unlock();
+	if (!files->completes || !is_input(files, request->text))
+		return EACCES;
+	error = lock_input(files, request->text);
+	if (error == 0) {
+		served->fd = tool_output_replace(request->text);
+		error = served->fd < 0 ? errno : 0;
+	}
+	if (error != 0)
+		unlock();
+	return error;
+}
+
+static int serve_replaced(void *context, const struct tool_jail_request *request,
+			  struct tool_jail_served *served)
+{
+	int error = EACCES;
+
+	(void)context;
+	(void)served;
+	if (lock >= 0)
+		error = tool_output_finish(request->numbers[0] != 0);
+	unlock();
+	return error;
+}
+
 const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
 	{TOOL_SERVE_INPUT, serve_input},
 	{TOOL_SERVE_SPOOL, serve_spool},
 	{TOOL_SERVE_SPOOL_DONE, serve_spool_done},
 	{TOOL_SERVE_MODULE, serve_module},
+	{TOOL_SERVE_DEBUGINFOD, serve_debuginfod},
+	{TOOL_SERVE_PACKAGE, serve_package},
 	{TOOL_SERVE_JIT, serve_jit},
 	{TOOL_SERVE_PROCESS, serve_process},
 	{TOOL_SERVE_SCRATCH, serve_scratch},
 	{TOOL_SERVE_OUTPUT, serve_output},
 	{TOOL_SERVE_OUTPUT_DONE, serve_output_done},
+	{TOOL_SERVE_REPLACE, serve_replace},
+	{TOOL_SERVE_REPLACED, serve_replaced},
 };

@@ -18,7 +18,7 @@ static int grow(struct incstack__cct *cct)
 	if (room >= 1u << 30)
 		return INCSTACK_ENOMEM;
 	nodes = realloc(cct->nodes, room * sizeof(*nodes));
-	if (nodes == NULL)
+	if (!nodes)
 		return INCSTACK_ENOMEM;
 	cct->nodes = nodes;
 	cct->room = room;

@@ -89,7 +89,7 @@ static const char *read_objects(struct incstack__tracefile_chunk *chunk, const u
 	for (uint32_t i = 0; i < chunk->objects; i++) {
 		const char *problem = read_object(chunk, &objects, i, run);
 
-		if (problem != NULL)
+		if (problem)
 			return problem;
 		if (i == run && traces == chunk->traces)
 			return "there are more runs of frame objects than traces";
@@ -279,7 +279,7 @@ const char *incstack__tracefile_chunk_read(struct incstack__tracefile_chunk *chu
 	chunk->place = (struct incstack__tracefile_place){.at = payload};
 	chunk->event_end = payload + batch.event_bytes;
 	problem = read_objects(chunk, payload + length);
-	return problem != NULL ? problem : check_events(chunk);
+	return problem ? problem : check_events(chunk);
 }
 
 void incstack__tracefile_chunk_free(struct incstack__tracefile_chunk *chunk)

@@ -48,15 +48,17 @@ enum incstack__tracefile_kind {
 /* The counters of a thread: one cache line behind the header, mapped shared, so that they
  * survive a SIGKILL. Lost samples = started - traces found in the blocks. */
 struct incstack__tracefile_slot {
-	uint64_t samples_started;
-	uint64_t
+	_Atomic uint64_t samples_started;
+	_Atomic uint64_t
 		notes; /* enum incstack__tracefile_note, as bits; readers combine all slots by or */
-	uint64_t interrupting; /* events of signal handlers inside another event: not recorded */
-	uint64_t unwound;      /* traces that were compared with a walk by libunwind */
-	uint64_t failed_calls; /* system calls that returned EINTR because of a tick */
-	uint64_t in_return;    /* lost samples of handlers that interrupted an intercepted return */
-	uint64_t reserved;     /* zero */
-	uint64_t end;          /* of the first slot: how the process ended; 0 in all others */
+	_Atomic uint64_t
+		interrupting;     /* events of signal handlers inside another event: not recorded */
+	_Atomic uint64_t unwound; /* traces that were compared with a walk by libunwind */
+	_Atomic uint64_t failed_calls; /* system calls that returned EINTR because of a tick */
+	_Atomic uint64_t
+		in_return; /* lost samples of handlers that interrupted an intercepted return */
+	uint64_t reserved; /* zero */
+	uint64_t end;      /* of the first slot: how the process ended; 0 in all others */
 };
 
 /* `end` is this plus the status from wait(2). The process that waited for the recorded process

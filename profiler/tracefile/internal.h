@@ -36,6 +36,9 @@ struct incstack__tracefile_threads {
 	size_t count;
 };
 
+/* Copies the header of a file. Returns what is wrong with it, or null. */
+const char *incstack__tracefile_header_check(const unsigned char *file, size_t size,
+					     struct incstack__tracefile_header *header);
 /* Adds up the counter slots of a file. Returns the offset of the first damaged slot, or 0. */
 uint64_t incstack__tracefile_slots_read(const unsigned char *file,
 					struct incstack__tracefile_totals *totals);

@@ -49,12 +49,12 @@ static int grow(struct incstack__tracefile_modules_table *table)
 	const uint32_t room = table->room != 0 ? 2 * table->room : 64;
 	struct incstack__tracefile_module_info *modules;
 
-	if (table->index.slots == NULL && incstack__table_init(&table->index) != 0)
+	if (!table->index.slots && incstack__table_init(&table->index) != 0)
 		return INCSTACK_ENOMEM;
 	if (table->count < table->room)
 		return 0;
 	modules = realloc(table->modules, room * sizeof(*modules));
-	if (modules == NULL)
+	if (!modules)
 		return INCSTACK_ENOMEM;
 	table->modules = modules;
 	table->room = room;
@@ -79,7 +79,7 @@ static const char *add_module(struct incstack__tracefile_modules_table *table,
 	if (table->count == INCSTACK__TRACEFILE_MODULES_MAX)
 		return incstack__tracefile_too_many;
 	copy = calloc(1, (size_t)module->path_length + 1);
-	if (copy == NULL || incstack__table_insert(&table->index, hash, table->count) != 0) {
+	if (!copy || incstack__table_insert(&table->index, hash, table->count) != 0) {
 		free(copy);
 		return incstack__tracefile_no_memory;
 	}
@@ -119,8 +119,7 @@ static const char *read_spans(struct incstack__tracefile_modules_table *table,
 			return "a list of modules ends early";
 		memcpy(&module, at, sizeof(module));
 		at += sizeof(module);
-		if ((size_t)(end - at) < module.path_length ||
-		    memchr(at, 0, module.path_length) != NULL)
+		if ((size_t)(end - at) < module.path_length || memchr(at, 0, module.path_length))
 			return "the path of a module is malformed";
 		if ((size_t)(end - at) - module.path_length < module.identity_length ||
 		    module.identity_length > INCSTACK__IDENTITY_MOST ||
@@ -134,7 +133,7 @@ static const char *read_spans(struct incstack__tracefile_modules_table *table,
 			told = problem;
 			continue;
 		}
-		if (problem != NULL)
+		if (problem)
 			return problem;
 		span->low = module.low;
 		span->high = module.high;
@@ -147,12 +146,12 @@ static struct incstack__tracefile_epoch *new_epoch(uint32_t number, uint32_t cou
 {
 	struct incstack__tracefile_epoch *epoch = calloc(1, sizeof(*epoch));
 
-	if (epoch == NULL)
+	if (!epoch)
 		return NULL;
 	epoch->number = number;
 	epoch->count = count;
 	epoch->spans = calloc((size_t)count + 1, sizeof(*epoch->spans));
-	if (epoch->spans != NULL)
+	if (epoch->spans)
 		return epoch;
 	free(epoch);
 	return NULL;
@@ -172,7 +171,7 @@ static const char *add_epoch(struct incstack__tracefile_modules_table *table,
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * (size_t)count) * sizeof(*grown));
-	if (grown == NULL)
+	if (!grown)
 		return incstack__tracefile_no_memory;
 	table->epochs = grown;
 	table->epochs[table->epoch_count++] = epoch;
@@ -192,15 +191,15 @@ const char *incstack__tracefile_modules_read(struct incstack__tracefile_modules_
 	if (words[1] > (length - sizeof(words)) / sizeof(struct incstack__tracefile_module))
 		return "a list of modules claims more than it holds";
 	epoch = new_epoch(words[0], words[1]);
-	if (epoch == NULL)
+	if (!epoch)
 		return incstack__tracefile_no_memory;
 	problem = read_spans(table, epoch, payload + sizeof(words), payload + length);
-	if (problem == NULL || problem == incstack__tracefile_too_many) {
+	if (!problem || problem == incstack__tracefile_too_many) {
 		const char *const told = problem;
 
 		qsort(epoch->spans, epoch->count, sizeof(*epoch->spans), by_low);
 		problem = add_epoch(table, epoch);
-		if (problem == NULL)
+		if (!problem)
 			return told;
 	}
 	free_epoch(epoch);
@@ -244,9 +243,9 @@ uint64_t incstack__tracefile_code(const struct incstack__tracefile_chunk *chunk,
 	const struct incstack__tracefile_span *span = NULL;
 
 	/* A return address may lie right behind its module. */
-	if (chunk->epoch != NULL)
+	if (chunk->epoch)
 		span = find_span(chunk->epoch, exact ? pc : pc - 1);
-	if (span == NULL)
+	if (!span)
 		return exact | (pc & CODE_OFFSET);
 	return (uint64_t)(span->module + 1) << CODE_MODULE_SHIFT | exact |
 	       ((pc - span->low) & CODE_OFFSET);

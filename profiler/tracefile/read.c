@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "notes.h"
+#include "packed.h"
 
 struct block_ref {
 	uint64_t offset;
@@ -33,6 +34,7 @@ struct cursor {
 struct incstack__tracefile_reader {
 	const unsigned char *data;
 	size_t size;
+	struct incstack__tracefile_unpacked unpacked; /* or the file itself: what `data` is */
 	struct incstack__tracefile_header header;
 	struct incstack__tracefile_problem problem;
 	struct incstack__tracefile_totals totals;
@@ -51,29 +53,11 @@ static void note_damage(struct incstack__tracefile_reader *reader, const char *w
 			uint64_t offset)
 {
 	reader->totals.damaged++;
-	if (reader->problem.what == NULL)
+	if (!reader->problem.what)
 		reader->problem = (struct incstack__tracefile_problem){what, offset};
 }
 
 /* ---- the header and its counters ------------------------------------------- */
-
-static const char *check_header(const struct incstack__tracefile_header *header, size_t size)
-{
-	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACEFILE_MAGIC)
-		return "this is not a trace file";
-	if (size < INCSTACK__TRACEFILE_START)
-		return "the header is cut off";
-	if (header->version != INCSTACK__TRACEFILE_VERSION)
-		return "the file's version is not supported: another version of incstack made it";
-	if (header->checksum != incstack__tracefile_header_sum(*header))
-		return "the header is damaged";
-	if (header->slots != INCSTACK__TRACEFILE_SLOTS ||
-	    header->slot_bytes != INCSTACK__TRACEFILE_SLOT_BYTES ||
-	    header->kind >= INCSTACK__TRACEFILE_KINDS ||
-	    header->command[sizeof(header->command) - 1] != 0)
-		return "the header is malformed";
-	return NULL;
-}
 
 /* `damaged` is the offset of the first damaged slot, or 0. */
 static void read_slots(struct incstack__tracefile_reader *reader)
@@ -94,7 +78,7 @@ static const char *note_block(struct block_refs *refs, uint32_t thread, uint64_t
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
-	if (grown == NULL)
+	if (!grown)
 		return incstack__tracefile_no_memory;
 	refs->refs = grown;
 	refs->refs[refs->count++] = (struct block_ref){offset, thread};
@@ -142,15 +126,15 @@ static int scan_blocks(struct incstack__tracefile_reader *reader)
 			return 0;
 		}
 		if (left < sizeof(block) || block.length > left - sizeof(block)) {
-			reader->totals.truncated_bytes = left;
+			reader->totals.truncated_bytes += left;
 			return 0;
 		}
 		problem = read_block(reader, &block, offset);
 		if (problem == incstack__tracefile_no_memory)
 			return INCSTACK_ENOMEM;
-		if (problem != NULL)
+		if (problem)
 			note_damage(reader, problem, offset);
-		if (problem != NULL && problem != incstack__tracefile_too_many)
+		if (problem && problem != incstack__tracefile_too_many)
 			return 0;
 	}
 	return 0;
@@ -269,12 +253,12 @@ static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *
 	problem = incstack__tracefile_chunk_read(&cursor->chunk, &reader->modules,
 						 reader->data + ref->offset + sizeof(block),
 						 block.length);
-	if (problem != NULL)
+	if (problem)
 		incstack__tracefile_chunk_free(&cursor->chunk);
 	cursor->chunk.thread = ref->thread;
 	cursor->chunk.last = last;
 	cursor->chunk.latest = latest;
-	if (problem == NULL) {
+	if (!problem) {
 		count_chunk(&reader->totals, &cursor->chunk);
 		return 0;
 	}
@@ -345,7 +329,7 @@ static int start_merge(struct incstack__tracefile_reader *reader)
 	sort_by_thread(&reader->batches);
 	reader->cursors = calloc(room, sizeof(*reader->cursors));
 	reader->heap = calloc(room, sizeof(struct cursor *));
-	if (reader->cursors == NULL || reader->heap == NULL)
+	if (!reader->cursors || !reader->heap)
 		return INCSTACK_ENOMEM;
 	reader->cursor_count = make_cursors(reader);
 	reader->totals.threads = reader->cursor_count;
@@ -389,7 +373,7 @@ int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
 {
 	int error = 0;
 
-	if (reader == NULL || event == NULL)
+	if (!reader || !event)
 		return INCSTACK_EINVAL;
 	if (!reader->merging)
 		error = start_merge(reader);
@@ -407,28 +391,44 @@ int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
 
 /* ---- open and close ------------------------------------------------------------ */
 
+/* What a packed file lost is reported like the same of another file. */
+static void note_unpacked(struct incstack__tracefile_reader *reader)
+{
+	const struct incstack__tracefile_unpacked *unpacked = &reader->unpacked;
+
+	reader->totals.truncated_bytes += unpacked->cut;
+	if (unpacked->what != NULL)
+		note_damage(reader, unpacked->what, unpacked->offset);
+}
+
 int incstack__tracefile_open(const void *data, size_t size, struct incstack__tracefile_reader **out,
 			     struct incstack__tracefile_problem *problem)
 {
 	struct incstack__tracefile_reader *reader;
 
-	if ((data == NULL && size > 0) || out == NULL || problem == NULL)
+	if ((!data && size > 0) || !out || !problem)
 		return INCSTACK_EINVAL;
 	*problem = (struct incstack__tracefile_problem){0};
 	reader = calloc(1, sizeof(*reader));
-	if (reader == NULL)
+	if (!reader)
 		return INCSTACK_ENOMEM;
-	reader->data = data;
-	reader->size = size;
-	if (size > 0)
-		memcpy(&reader->header, data,
-		       size < sizeof(reader->header) ? size : sizeof(reader->header));
-	problem->what = check_header(&reader->header, size);
+	if (incstack__tracefile_unpack(data, size, &reader->unpacked) != 0) {
+		incstack__tracefile_close(reader);
+		return INCSTACK_ENOMEM;
+	}
+	reader->data = reader->unpacked.data;
+	reader->size = reader->unpacked.size;
+	problem->what =
+		incstack__tracefile_header_check(reader->data, reader->size, &reader->header);
 	if (problem->what != NULL) {
+		if (reader->unpacked.what != NULL)
+			*problem = (struct incstack__tracefile_problem){reader->unpacked.what,
+									reader->unpacked.offset};
 		incstack__tracefile_close(reader);
 		return INCSTACK_EINVAL;
 	}
 	read_slots(reader);
+	note_unpacked(reader);
 	if (scan_blocks(reader) != 0 || add_tallies(reader) != 0) {
 		incstack__tracefile_close(reader);
 		return INCSTACK_ENOMEM;
@@ -439,7 +439,7 @@ int incstack__tracefile_open(const void *data, size_t size, struct incstack__tra
 
 void incstack__tracefile_close(struct incstack__tracefile_reader *reader)
 {
-	if (reader == NULL)
+	if (!reader)
 		return;
 	for (size_t i = 0; i < reader->cursor_count; i++)
 		incstack__tracefile_chunk_free(&reader->cursors[i].chunk);
@@ -449,6 +449,7 @@ void incstack__tracefile_close(struct incstack__tracefile_reader *reader)
 	free(reader->heap);
 	free(reader->batches.refs);
 	free(reader->tallies.refs);
+	free(reader->unpacked.owned);
 	free(reader);
 }
 

@@ -41,7 +41,7 @@ static int live_grow(struct incstack__replay *replay)
 	const uint64_t size = old_size == 0 ? 4096 : 2 * old_size;
 	struct incstack__replay_live *table = calloc(size, sizeof(*table));
 
-	if (table == NULL)
+	if (!table)
 		return INCSTACK_ENOMEM;
 	replay->table = table;
 	replay->table_size = size;
@@ -138,7 +138,7 @@ static uint32_t root_of(struct incstack__replay *replay, uint32_t number)
 	if (!replay->by_thread)
 		return INCSTACK__CCT_ROOT;
 	thread = incstack__tracefile_reader_thread(replay->reader, number);
-	if (thread != NULL && thread->name[0] != 0)
+	if (thread && thread->name[0] != 0)
 		code = INCSTACK__CCT_THREADS + thread->group;
 	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, code);
 }
@@ -206,7 +206,7 @@ static uint64_t secret(void)
 	const void *random = (const void *)getauxval(AT_RANDOM);
 	uint64_t number = 0;
 
-	if (random != NULL)
+	if (random)
 		memcpy(&number, random, sizeof(number));
 	return number;
 }
@@ -302,7 +302,7 @@ static int keep_sample(struct incstack__replay *replay,
 		return 0;
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
-	if (grown == NULL)
+	if (!grown)
 		return INCSTACK_ENOMEM;
 	replay->samples = grown;
 	grown[replay->sample_count++] = (struct incstack__replay_sample){
@@ -382,10 +382,10 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	struct incstack__tracefile_event event;
 	int more;
 
-	if (replay == NULL)
+	if (!replay)
 		return INCSTACK_EINVAL;
 	*replay = (struct incstack__replay){0};
-	if (reader == NULL)
+	if (!reader)
 		return INCSTACK_EINVAL;
 	replay->interval = incstack__tracefile_reader_header(reader)->interval;
 	replay->kind = incstack__tracefile_reader_header(reader)->kind;
@@ -406,7 +406,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 
 void incstack__replay_free(struct incstack__replay *replay)
 {
-	if (replay == NULL)
+	if (!replay)
 		return;
 	incstack__cct_free(&replay->cct);
 	free(replay->table);

@@ -46,3 +46,24 @@ uint64_t incstack__tracefile_slots_read(const unsigned char *file,
 	}
 	return damaged;
 }
+
+const char *incstack__tracefile_header_check(const unsigned char *file, size_t size,
+					     struct incstack__tracefile_header *header)
+{
+	if (size > 0)
+		memcpy(header, file, size < sizeof(*header) ? size : sizeof(*header));
+	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACEFILE_MAGIC)
+		return "this is not a trace file";
+	if (size < INCSTACK__TRACEFILE_START)
+		return "the header is cut off";
+	if (header->version != INCSTACK__TRACEFILE_VERSION)
+		return "the file's version is not supported: another version of incstack made it";
+	if (header->checksum != incstack__tracefile_header_sum(*header))
+		return "the header is damaged";
+	if (header->slots != INCSTACK__TRACEFILE_SLOTS ||
+	    header->slot_bytes != INCSTACK__TRACEFILE_SLOT_BYTES ||
+	    header->kind >= INCSTACK__TRACEFILE_KINDS ||
+	    header->command[sizeof(header->command) - 1] != 0)
+		return "the header is malformed";
+	return NULL;
+}

@@ -66,7 +66,7 @@ struct incstack__spool_live {
 	uint64_t walks;       /* address of the walks of their traces (walks.h), or 0 */
 	uint64_t walk_bytes;  /* room for them there */
 	uint64_t walk_count;
-	uint64_t ticks[INCSTACK__TICKS];
+	_Atomic uint64_t ticks[INCSTACK__TICKS];
 };
 
 _Static_assert(sizeof(struct incstack__spool_header) <= INCSTACK__SPOOL_HEADER_BYTES, "header");

@@ -122,7 +122,7 @@ static object *add_gap(struct spool *spool, const object *parent)
 {
 	object *gap = spool->gap_count < spool->gap_room ? &spool->gaps[spool->gap_count++] : NULL;
 
-	if (gap != NULL)
+	if (gap)
 		*gap = (object){parent, INCSTACK__TRACEFILE_GAP_PC, 0, -1, INCSTACK_OBJECT_FILLED};
 	return gap;
 }
@@ -142,7 +142,7 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	const uint32_t kept = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_EXACT |
 			      INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED |
 			      INCSTACK_OBJECT_SIGNAL;
-	object *parent = o->parent != NULL ? object_at(spool, o->parent) : NULL;
+	object *parent = o->parent ? object_at(spool, o->parent) : NULL;
 	const int gap = (o->flags & INCSTACK_OBJECT_GAP) != 0;
 	uint32_t before;
 
@@ -150,10 +150,10 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	found->tree.objects++;
 	o->flags &= kept;
 	o->position = -1;
-	before = parent != NULL ? *seen_of(spool, parent) : 0;
+	before = parent ? *seen_of(spool, parent) : 0;
 	before = before > spool->marks_before ? before : 0;
-	if (parent == NULL || before == spool->mark) { /* or the chain is a ring */
-		if (!(o->flags & INCSTACK_OBJECT_BASE) || o->parent != NULL)
+	if (!parent || before == spool->mark) { /* or the chain is a ring */
+		if (!(o->flags & INCSTACK_OBJECT_BASE) || o->parent)
 			truncate_at(o);
 		return NULL;
 	}
@@ -162,10 +162,10 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	if (gap) {
 		o->parent = add_gap(spool, parent);
 		found->tree.objects++;
-		if (o->parent == NULL)
+		if (!o->parent)
 			truncate_at(o);
 	}
-	return before != 0 || o->parent == NULL ? NULL : parent;
+	return before != 0 || !o->parent ? NULL : parent;
 }
 
 /* Copies the next trace. If `from` is null or its top is not a valid object, the trace gets a gap
@@ -173,16 +173,16 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 static void add_trace(struct spool *spool, struct found *found, const trace *from)
 {
 	trace *t = &found->traces[found->tree.count];
-	object *top = from != NULL ? object_at(spool, from->top) : NULL;
+	object *top = from ? object_at(spool, from->top) : NULL;
 
 	spool->mark++;
-	for (object *o = top; o != NULL && *seen_of(spool, o) <= spool->marks_before;)
+	for (object *o = top; o && *seen_of(spool, o) <= spool->marks_before;)
 		o = visit(spool, found, o);
-	if (top == NULL) {
+	if (!top) {
 		top = add_gap(spool, NULL);
 		found->tree.objects++;
 	}
-	if (top == NULL)
+	if (!top)
 		return;
 	*t = (trace){.top = top};
 	if (found->tree.count > 0)
@@ -220,13 +220,13 @@ static void find_traces(struct spool *spool, struct found *found, uint64_t count
 {
 	const struct incstack_tree *tree =
 		at_address(spool, found->live.tree, sizeof(*tree), sizeof(uint64_t));
-	const trace *next = tree != NULL ? tree->traces : NULL;
+	const trace *next = tree ? tree->traces : NULL;
 
 	while (found->tree.count < count) {
 		const uint64_t before = found->tree.count;
 		const trace *t = at_address(spool, (uintptr_t)next, sizeof(*t), sizeof(uint64_t));
 
-		next = t != NULL ? t->next : NULL;
+		next = t ? t->next : NULL;
 		add_trace(spool, found, t);
 		if (found->tree.count == before)
 			return;
@@ -238,7 +238,7 @@ static int grow(struct spool *spool, size_t bytes)
 {
 	unsigned char *out = realloc(spool->out, spool->out_bytes + bytes);
 
-	if (out == NULL)
+	if (!out)
 		return INCSTACK_ENOMEM;
 	spool->out = out;
 	return 0;
@@ -299,7 +299,7 @@ static void compare(const struct spool *spool, struct found *found)
 
 	if (live->walk_bytes <= INCSTACK__SPOOL_WALK_BYTES_MOST)
 		walks.words = at_address(spool, live->walks, live->walk_bytes, sizeof(uint64_t));
-	if (walks.words == NULL)
+	if (!walks.words)
 		return;
 	walks.size = live->walk_bytes / sizeof(uint64_t);
 	incstack__walks_compare(&walks, &found->tree, &found->compared, &found->mismatches);
@@ -319,7 +319,7 @@ static int recover_events(struct spool *spool, struct found *found)
 	spool->gaps = calloc(spool->gap_room, sizeof(*spool->gaps));
 	spool->gap_count = 0;
 	spool->marks_before = spool->mark;
-	error = found->traces == NULL || spool->gaps == NULL ? INCSTACK_ENOMEM : 0;
+	error = !found->traces || !spool->gaps ? INCSTACK_ENOMEM : 0;
 	if (error == 0) {
 		find_traces(spool, found, count);
 		compare(spool, found);
@@ -346,8 +346,8 @@ static struct incstack__tracefile_log find_log(struct spool *spool, uint64_t at,
 		unsigned char *events = at_address(spool, live->events, live->event_bytes,
 						   INCSTACK__TRACEFILE_WORD_BYTES);
 
-		log.data = events != NULL ? events : log.data;
-		log.size = events != NULL ? live->event_bytes : 0;
+		log.data = events ? events : log.data;
+		log.size = events ? live->event_bytes : 0;
 	}
 	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
 	if (used <= log.size && used % INCSTACK__TRACEFILE_WORD_BYTES == 0 &&
@@ -400,13 +400,13 @@ int incstack__spool_recover(unsigned char *data, size_t bytes,
 
 	*blocks = NULL;
 	*block_bytes = 0;
-	if (header == NULL)
+	if (!header)
 		return INCSTACK_EINVAL;
 	spool.header = *header;
 	if (spool.header.segments > INCSTACK__SPOOL_SEGMENTS)
 		spool.header.segments = INCSTACK__SPOOL_SEGMENTS;
 	spool.seen = calloc(bytes / OBJECT_BYTES + 1, sizeof(*spool.seen));
-	if (spool.seen != NULL)
+	if (spool.seen)
 		error = recover_records(&spool);
 	free(spool.seen);
 	if (error == 0) {

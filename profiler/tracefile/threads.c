@@ -66,7 +66,7 @@ int incstack__tracefile_threads_add(struct incstack__tracefile_threads *threads,
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
-	if (grown == NULL)
+	if (!grown)
 		return INCSTACK_ENOMEM;
 	threads->all = grown;
 	grown[count] = (struct incstack__tracefile_thread){.number = number, .tid = tally->tid};
@@ -90,7 +90,7 @@ int incstack__tracefile_threads_group(struct incstack__tracefile_threads *thread
 {
 	struct incstack__tracefile_thread **sorted = calloc(threads->count + 1, sizeof(void *));
 
-	if (sorted == NULL)
+	if (!sorted)
 		return INCSTACK_ENOMEM;
 	for (size_t i = 0; i < threads->count; i++)
 		sorted[i] = &threads->all[i];

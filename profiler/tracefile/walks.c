@@ -20,10 +20,10 @@ static int same(const uint64_t *frames, size_t count, const object *o)
 {
 	size_t at = 0;
 
-	for (; o != NULL; o = o->parent, at++) {
+	for (; o; o = o->parent, at++) {
 		if (o->function == INCSTACK__TRACEFILE_GAP_PC) {
 			o = o->parent;
-			if (o == NULL)
+			if (!o)
 				return 1;
 			at = behind_gap(frames, at, count, o);
 		}
@@ -44,7 +44,7 @@ void incstack__walks_compare(const struct incstack__walks *walks, const struct i
 	const struct incstack_trace *trace = tree->traces;
 	size_t at = 0;
 
-	for (uint64_t i = 0; i < walks->count && trace != NULL && at < walks->size; i++) {
+	for (uint64_t i = 0; i < walks->count && trace && at < walks->size; i++) {
 		const uint64_t word = walks->words[at++];
 		const uint64_t frames = word != 0 ? word - 1 : 0;
 

@@ -75,7 +75,7 @@ static __attribute__((noinline)) unsigned unusual_head(const struct incstack_fra
 	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
 			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACEFILE_SIGNAL : 0u);
 
-	if (object->parent != NULL)
+	if (object->parent)
 		return head;
 	if (object->flags & INCSTACK_OBJECT_TRUNCATED)
 		head |= INCSTACK__TRACEFILE_PARENT_TRUNCATED;
@@ -101,9 +101,9 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 		unsigned char *head = to.at;
 
 		object->position = to.next_index++;
-		if (__builtin_expect(parent == NULL || (flags & unusual) != 0, 0)) {
+		if (__builtin_expect(!parent || (flags & unusual) != 0, 0)) {
 			to = put_pc(to, unusual_head(object), pc);
-			if (parent == NULL)
+			if (!parent)
 				return to;
 		} else {
 			to = put_pc(to, INCSTACK__TRACEFILE_PARENT_NEXT, pc);
@@ -123,8 +123,7 @@ static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 	uint64_t top = 0;
 
 	memset(guesses, 0, GUESSES_BYTES);
-	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
-	     trace = trace->next) {
+	for (const struct incstack_trace *trace = tree->traces; trace; trace = trace->next) {
 		to.previous = ~top; /* the first pc of a run counts as following this value */
 		top = trace->top->function;
 		to = put_run(to, trace->top);
@@ -155,7 +154,7 @@ int incstack__tracefile_header_init(struct incstack__tracefile_header *header, u
 {
 	size_t length;
 
-	if (header == NULL || command == NULL)
+	if (!header || !command)
 		return INCSTACK_EINVAL;
 	memset(header, 0, sizeof(*header));
 	header->magic = INCSTACK__TRACEFILE_MAGIC;
@@ -235,8 +234,7 @@ size_t incstack__tracefile_batch_bytes(const struct incstack_tree *tree, size_t 
 {
 	const size_t events = HEADS + event_bytes;
 
-	return tree == NULL ? events
-			    : events + (tree->objects + tree->count) * OBJECT_MAX + GUESSES_ROOM;
+	return !tree ? events : events + (tree->objects + tree->count) * OBJECT_MAX + GUESSES_ROOM;
 }
 
 /* How the events of a batch are divided into bytes that are copied (`first` and `rest`) and bytes
@@ -277,7 +275,7 @@ static struct incstack__tracefile_batch put_batch(unsigned char *block, uint64_t
 
 	memcpy(block + HEADS, log->data, d.first);
 	memcpy(at, log->data + d.first + d.middle, d.rest);
-	if (tree != NULL)
+	if (tree)
 		end = put_tree(at + d.rest, guesses, tree, &batch);
 	parts[0] = (struct iovec){block, heads + d.first};
 	parts[1] = (struct iovec){log->data + d.first, d.middle};
@@ -333,8 +331,7 @@ static int64_t make_batch(void *buffer, size_t size, struct incstack__tracefile_
 
 static int is_valid(const void *buffer, const struct incstack__tracefile_log *log)
 {
-	return buffer != NULL && log != NULL && log->data != NULL && log->used <= log->size &&
-	       log->used % 8 == 0;
+	return buffer && log && log->data && log->used <= log->size && log->used % 8 == 0;
 }
 
 int64_t incstack__tracefile_batch(void *buffer, size_t size, struct incstack__tracefile_batch_of of,
@@ -364,7 +361,7 @@ int incstack__tracefile_modules_begin(struct incstack__tracefile_modules *module
 {
 	const size_t heads = sizeof(struct incstack__tracefile_block) + 2 * sizeof(uint32_t);
 
-	if (modules == NULL || buffer == NULL)
+	if (!modules || !buffer)
 		return INCSTACK_EINVAL;
 	if (size < heads)
 		return INCSTACK_ENOMEM;
@@ -382,9 +379,9 @@ int incstack__tracefile_modules_add(struct incstack__tracefile_modules *modules,
 	unsigned char *to;
 	size_t length;
 
-	if (modules == NULL || modules->data == NULL || path == NULL || low >= high)
+	if (!modules || !modules->data || !path || low >= high)
 		return INCSTACK_EINVAL;
-	identity = identity != NULL ? identity : &unknown;
+	identity = identity ? identity : &unknown;
 	length = strlen(path);
 	if (modules->size - modules->used < sizeof(module) + length + identity->length)
 		return INCSTACK_ENOMEM;
@@ -405,7 +402,7 @@ int64_t incstack__tracefile_modules_finish(struct incstack__tracefile_modules *m
 {
 	uint32_t words[2];
 
-	if (modules == NULL || modules->data == NULL)
+	if (!modules || !modules->data)
 		return INCSTACK_EINVAL;
 	words[0] = modules->epoch;
 	words[1] = modules->count;
@@ -418,7 +415,7 @@ int64_t incstack__tracefile_tally(void *buffer, size_t size, uint32_t thread,
 {
 	const size_t bytes = sizeof(struct incstack__tracefile_block) + sizeof(*counters);
 
-	if (buffer == NULL || counters == NULL)
+	if (!buffer || !counters)
 		return INCSTACK_EINVAL;
 	if (size < bytes)
 		return INCSTACK_ENOMEM;

@@ -11,6 +11,7 @@
 #ifndef INCSTACK_TRACEFILE_WRITE_H
 #define INCSTACK_TRACEFILE_WRITE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -57,9 +58,9 @@ static inline void incstack__tracefile_log_add(struct incstack__tracefile_log *l
 					       const void *words, size_t bytes)
 {
 	memcpy(log->data + log->used, words, bytes);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	log->used += bytes;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	atomic_signal_fence(memory_order_seq_cst);
 	log->stamp = stamp;
 }
 

@@ -148,20 +148,13 @@ void incstack__node_table_renew(struct incstack_profile *profile)
 			(uint32_t)i);
 }
 
-int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
-			 uint32_t *node)
+/* Most nodes are there already. So what adds a node is a function of its own, whose registers a search does
+ * not save. */
+__attribute__((noinline)) static int child_add(struct incstack_profile *profile, uint32_t parent,
+					       uint32_t frame, uint32_t hash, uint32_t *node)
 {
-	uint32_t hash = node_hash(parent, frame);
-	size_t cursor = hash;
 	int error;
 
-	while ((*node = incstack__table_probe(&profile->node_table, hash, &cursor)) !=
-	       INCSTACK__NONE) {
-		const struct incstack__node *n = &profile->nodes[*node];
-
-		if (n->parent == parent && n->frame == frame)
-			return 0;
-	}
 	if (profile->nodes_used >= INCSTACK__NONE - 1)
 		return INCSTACK_ELIMIT;
 	error = node_add(profile, parent, frame);
@@ -172,6 +165,22 @@ int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint
 	if (error)
 		profile->nodes_used--;
 	return error;
+}
+
+int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
+			 uint32_t *node)
+{
+	uint32_t hash = node_hash(parent, frame);
+	size_t cursor = hash;
+
+	while ((*node = incstack__table_probe(&profile->node_table, hash, &cursor)) !=
+	       INCSTACK__NONE) {
+		const struct incstack__node *n = &profile->nodes[*node];
+
+		if (n->parent == parent && n->frame == frame)
+			return 0;
+	}
+	return child_add(profile, parent, frame, hash, node);
 }
 
 /* Adds to the weight of a node. No node weighs more than its profile, so it is enough to check

@@ -145,6 +145,10 @@ int incstack__label_frame(struct incstack_profile *profile, const struct incstac
 			  uint32_t *frame);
 int incstack__modules_init(struct incstack__modules *modules);
 void incstack__modules_free(struct incstack__modules *modules);
+/* Gives `into` the default kind and the period of `from`. */
+int incstack__extra_copy(const struct incstack_profile *from, struct incstack_profile *into);
+/* Returns the number of the default kind, or 0. */
+uint32_t incstack__default_kind(const struct incstack_profile *profile);
 int incstack__extra_init(struct incstack__extra *extra);
 void incstack__extra_free(struct incstack__extra *extra);
 /* Rebuilds the table after keys were changed. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Details that only pprof files contain: labels of samples. Each distinct label is stored once.
+ * Details that only pprof files contain: labels of samples, each distinct one once, the period and the default
+ * kind.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cct.h"
+#include "files.h"
 
 int incstack__extra_init(struct incstack__extra *extra)
 {
@@ -88,4 +91,60 @@ int incstack__label_frame(struct incstack_profile *profile, const struct incstac
 	if (!error)
 		error = label_name(profile, label, &key.key);
 	return error ? error : incstack__frame_intern(profile, &key, frame);
+}
+
+/* Stores a name as its number + 1. */
+static int set_name(struct incstack_profile *profile, const char *text, uint32_t *name)
+{
+	uint32_t number;
+	int error = incstack__name_intern(profile, text, strlen(text), &number);
+
+	if (!error)
+		*name = number + 1;
+	return error;
+}
+
+int incstack__profile_set_default(struct incstack_profile *profile, uint32_t kind,
+				  const struct incstack_profile_kind *event, uint64_t period)
+{
+	int error;
+
+	if (!profile || kind >= profile->kinds || !event || !event->name || !event->unit)
+		return INCSTACK_EINVAL;
+	error = set_name(profile, event->name, &profile->extra.period_name);
+	if (!error)
+		error = set_name(profile, event->unit, &profile->extra.period_unit);
+	if (error)
+		return error;
+	profile->extra.default_kind = profile->kind_name[kind] + 1;
+	profile->extra.period = period;
+	return 0;
+}
+
+static int copy_name(const struct incstack_profile *from, uint32_t number,
+		     struct incstack_profile *into, uint32_t *name)
+{
+	*name = 0;
+	return number ? set_name(into, incstack__text(from, number - 1), name) : 0;
+}
+
+int incstack__extra_copy(const struct incstack_profile *from, struct incstack_profile *into)
+{
+	const struct incstack__extra *old = &from->extra;
+	int error = copy_name(from, old->period_name, into, &into->extra.period_name);
+
+	if (!error)
+		error = copy_name(from, old->period_unit, into, &into->extra.period_unit);
+	if (!error)
+		error = copy_name(from, old->default_kind, into, &into->extra.default_kind);
+	into->extra.period = old->period;
+	return error;
+}
+
+uint32_t incstack__default_kind(const struct incstack_profile *profile)
+{
+	for (uint32_t k = 0; k < profile->kinds; k++)
+		if (profile->kind_name[k] + 1 == profile->extra.default_kind)
+			return k;
+	return 0;
 }

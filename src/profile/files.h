@@ -68,6 +68,13 @@ uint32_t incstack__profile_losses(const struct incstack_profile *profile,
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 const char *incstack__profile_loss_text(uint32_t loss);
 
+/* Says which kind users see first, and what a sample stands for: `period` of a kind of event, for example
+ * 10,000,000 {"cpu", "nanoseconds"}. pprof files contain both, and speedscope files the former.
+ * Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+int incstack__profile_set_default(struct incstack_profile *profile, uint32_t kind,
+				  const struct incstack_profile_kind *event, uint64_t period);
+
 /* Writes a profile in parts, if it does not fit into memory: call begin, then add for each
  * part, then finish. All parts use the same profile, which is cleared between them. A
  * context that occurs in several parts occurs several times in the file; readers sum its

@@ -153,8 +153,16 @@ static bool frame_equal(const struct incstack__frame *a, const struct incstack__
 	       (a->place == b->place || !places_apart);
 }
 
-static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
-		     uint32_t hash)
+static bool has_address(const struct incstack_profile *profile, uint32_t place)
+{
+	return place && profile->modules.places[place - 1].address;
+}
+
+/* Most frames are there already. So this is a function of its own, whose registers a search does not
+ * save. */
+__attribute__((noinline)) static int frame_add(struct incstack_profile *profile,
+					       const struct incstack__frame *key, uint32_t hash,
+					       uint32_t *frame)
 {
 	int error;
 
@@ -167,8 +175,9 @@ static int frame_add(struct incstack_profile *profile, const struct incstack__fr
 					       (uint32_t)profile->frames_used);
 	if (error)
 		return error;
-	profile->frames[profile->frames_used] = *key;
-	profile->frames[profile->frames_used++].name = key->key;
+	*frame = (uint32_t)profile->frames_used++;
+	profile->frames[*frame] = *key;
+	profile->frames[*frame].name = key->key;
 	return 0;
 }
 
@@ -204,19 +213,15 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 {
 	uint32_t hash = frame_hash(profile, key);
 	size_t cursor = hash;
-	int error;
 
 	while ((*frame = incstack__table_probe(&profile->frame_table, hash, &cursor)) !=
 	       INCSTACK__NONE)
 		if (frame_equal(&profile->frames[*frame], key, profile->places_apart)) {
-			if (!profile->frames[*frame].place)
+			if (key->place && !has_address(profile, profile->frames[*frame].place))
 				profile->frames[*frame].place = key->place;
 			return 0;
 		}
-	error = frame_add(profile, key, hash);
-	if (!error)
-		*frame = (uint32_t)profile->frames_used - 1;
-	return error;
+	return frame_add(profile, key, hash, frame);
 }
 
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,

@@ -26,7 +26,7 @@ int incstack__map_frames(struct incstack_profile *into, const struct incstack_pr
 int incstack__map_nodes(struct incstack_profile *into, const struct incstack_profile *from,
 			const uint32_t *frames, uint32_t *map);
 
-/* Copies the meta data. */
+/* Copies the meta data, the default kind and the period. */
 int incstack__copy_meta(const struct incstack_profile *from, struct incstack_profile *into);
 
 /* Creates an empty profile with the kinds of another one. */

@@ -156,7 +156,7 @@ int incstack__code_intern(struct incstack_profile *profile, const struct incstac
 	int error = incstack__module_intern(profile, code->module, code->build_id, &mapping.module);
 
 	frame->module = mapping.module;
-	if (error || !code->address)
+	if (error || (!code->address && !mapping.module))
 		return error;
 	if (mapping.module)
 		error = incstack__mapping_intern(profile, &mapping, &place.mapping);

@@ -421,7 +421,7 @@ static int add_trace(struct incstack_pcct *pcct, const struct incstack_trace *tr
 		error = go_up(pcct, trace, &way);
 	}
 	if (error)
-		return error;
+		return drop_sample(pcct, trace, error);
 	pcct->total += trace->weight;
 	if (!pcct->path_used) /* nothing was captured */
 		return 0;
@@ -434,16 +434,13 @@ static int add_trace(struct incstack_pcct *pcct, const struct incstack_trace *tr
 
 int incstack_pcct_add_tree(struct incstack_pcct *pcct, const struct incstack_tree *tree)
 {
-	int first = 0;
+	int first = 0, error = 0;
 
 	if (!pcct || !tree)
 		return INCSTACK_EINVAL;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
-		int error = add_trace(pcct, t);
-
+		error = error == INCSTACK_ENOMEM ? drop_sample(pcct, t, error) : add_trace(pcct, t);
 		first = first ? first : error;
-		if (error == INCSTACK_ENOMEM)
-			break;
 	}
 	return first;
 }

@@ -49,6 +49,14 @@ enum {
 	PPROF_MAPPING_FIELDS = 11,
 };
 
+/* Bits for the fields from PPROF_MAPPING_HAS on. */
+enum {
+	PPROF_HAS_FUNCTIONS = 1 << 0,
+	PPROF_HAS_FILES = 1 << 1,
+	PPROF_HAS_LINES = 1 << 2,
+	PPROF_HAS_INLINING = 1 << 3,
+};
+
 enum {
 	PPROF_LOCATION_ID = 1,
 	PPROF_LOCATION_MAPPING = 2,

@@ -85,7 +85,9 @@ int incstack__copy_meta(const struct incstack_profile *from, struct incstack_pro
 	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 	int error = incstack_profile_meta(from, &meta);
 
-	return error ? error : incstack_profile_set_meta(into, &meta);
+	if (!error)
+		error = incstack_profile_set_meta(into, &meta);
+	return error ? error : incstack__extra_copy(from, into);
 }
 
 int incstack_profile_name_frames(const struct incstack_profile *profile,

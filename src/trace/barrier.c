@@ -281,18 +281,22 @@ void incstack__barrier_move(object *from, object *to)
 		barrier_of(number_of(from))->object = to;
 }
 
-/* Removes o, whose frame is gone, from the known chain. If o had a barrier, it vanished
- * unannounced, and the frames in its gap will never be known. */
+/* The barrier of o vanished unannounced, and the frames in its gap will never be known. */
+__attribute__((noinline)) static void vanish(stack *s, object *o)
+{
+	s->stats.stale++;
+	s->kind->vanished(s, o);
+	if (o->flags & OBJECT_GAP)
+		incstack__cut(s, o);
+	o->flags |= INCSTACK_OBJECT_FILLED;
+}
+
+/* Removes o, whose frame is gone, from the known chain. */
 object *incstack__known_pop(stack *s, object *o)
 {
 	object *next = physical_parent(o);
-	if (o->flags & OBJECT_BARRIER) {
-		s->stats.stale++;
-		s->kind->vanished(s, o);
-		if (o->flags & OBJECT_GAP)
-			incstack__cut(s, o);
-		o->flags |= INCSTACK_OBJECT_FILLED;
-	}
+	if (o->flags & OBJECT_BARRIER)
+		vanish(s, o);
 	return next;
 }
 

@@ -182,19 +182,28 @@ static size_t room_for(uint32_t requests)
 	return requests * (OBJECTS_EACH * sizeof(object) + sizeof(trace)) + 4096;
 }
 
-int incstack_stack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
+/* The drain when a request waits, which is rare. */
+__attribute__((noinline)) static int drain_waiting(stack *s, const struct incstack_top *poll,
+						   uint32_t requests)
 {
-	if (!s || !poll || !s->kind->takes_top(poll) || poll->flags & INCSTACK_TOP_INTERRUPTED)
+	if (!s->kind->takes_top(poll))
 		return INCSTACK_EINVAL;
-	if (s->owner != thread_self())
-		return INCSTACK_ETHREAD;
-	const uint32_t requests = incstack__queue_pending(s);
-	if (!requests)
-		return 0;
 	int error = incstack_stack_reserve(s, room_for(requests));
 	if (error == INCSTACK_EBUSY)
 		return error;
 	if (error)
 		incstack__queue_unsettle(s);
 	return error ? error : drain(s, poll, requests);
+}
+
+/* It is called at every poll. So only a poll that finds a request pays for the call that checks the top: no
+ * walk begins at the other tops. */
+int incstack_stack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
+{
+	if (!s || !poll || poll->flags & INCSTACK_TOP_INTERRUPTED)
+		return INCSTACK_EINVAL;
+	if (s->owner != thread_self())
+		return INCSTACK_ETHREAD;
+	const uint32_t requests = incstack__queue_pending(s);
+	return __builtin_expect(requests, 0) ? drain_waiting(s, poll, requests) : 0;
 }

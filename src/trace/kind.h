@@ -60,7 +60,7 @@ struct incstack__stack_kind {
 	void (*lift)(stack *s, object *o, bool certain);
 	/* The frame of o, and with it its barrier, vanished unannounced. */
 	void (*vanished)(stack *s, object *o);
-	/* Lifts most barriers when thunks are short. */
+	/* Lifts most barriers, because thunks are short. */
 	void (*thin)(stack *s, const uintptr_t *frame);
 	/* Forgets all barriers of a stack whose memory may be gone. */
 	void (*abandon)(stack *s);

@@ -245,6 +245,14 @@ static size_t room_for_frames(const stack *s)
 	return frames_room(open);
 }
 
+/* Whether the stack should lift barriers: thunks are short, and the stack itself has many. */
+static bool should_thin(const stack *s)
+{
+	enum { LEAST = 1024 }; /* barriers planted since the last time */
+	return s->stats.planted - s->tally.thinned >= LEAST && s->newest &&
+	       incstack__thunks_short(s->runtime);
+}
+
 int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 {
 	int error = enter(s);
@@ -253,7 +261,8 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	incstack__barriers_reclaim(s);
 	incstack__copied_check(s, __builtin_frame_address(0));
 	incstack__pool_reserve(s);
-	s->kind->thin(s, __builtin_frame_address(0));
+	if (__builtin_expect(should_thin(s), 0))
+		s->kind->thin(s, __builtin_frame_address(0));
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);
 	size_t room = arena_room(&s->arena), frames = room_for_frames(s);

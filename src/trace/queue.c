@@ -207,13 +207,6 @@ uint64_t incstack__queue_requests(const stack *s)
 	return sum;
 }
 
-/* How many elements the queue has. It is called at every poll. */
-uint32_t incstack__queue_pending(const stack *s)
-{
-	const struct queue *q = s->signals.queue;
-	return q ? (uint32_t)(load(&q->tail) - load(&q->head)) : 0;
-}
-
 /* ---- the public interface -------------------------------------------------------- */
 
 /* Makes an empty queue. Returns null if there is no memory. */

@@ -41,7 +41,6 @@ struct queue {
 
 bool incstack__queue_put(stack *s, const struct queued *what);
 bool incstack__queue_take(stack *s, struct queued *what);
-uint32_t incstack__queue_pending(const stack *s);
 void incstack__queue_settled(stack *s);
 void incstack__queue_drop(stack *s);
 void incstack__queue_reset(stack *s);
@@ -50,6 +49,17 @@ void incstack__queue_popped(stack *s, uintptr_t sp);
 void incstack__queue_moved(stack *s, uintptr_t delta);
 uint64_t incstack__queue_requests(const stack *s);
 void incstack__queue_free(stack *s);
+
+/* How many elements the queue has. It is called at every poll. */
+static inline uint32_t incstack__queue_pending(const stack *s)
+{
+	const struct queue *q = s->signals.queue;
+	if (__builtin_expect(!q, 1))
+		return 0;
+	/* acquire: pairs with the handler's addition to the tail. */
+	return (uint32_t)(atomic_load_explicit(&q->tail, memory_order_acquire) -
+			  atomic_load_explicit(&q->head, memory_order_acquire));
+}
 
 /* The addition is atomic because handlers also count, and handlers that interrupt other
  * handlers. */

@@ -103,16 +103,12 @@ void incstack__lift_all(stack *s, bool certain)
 	lift(s, s->newest, certain);
 }
 
-/* When thunks are short, lifts all barriers but the youngest barrier, which guards all frames below
- * it. The gaps are filled first. A stack with a million frames may have a barrier for each of them,
- * but there are not so many thunks, and a sample that gets no thunk walks to the last barrier.
- * `frame` is the frame of the public function that the owner has called. */
+/* Lifts all barriers but the youngest barrier, which guards all frames below it. The gaps are
+ * filled first. A stack with a million frames may have a barrier for each of them, but there are
+ * not so many thunks, and a sample that gets no thunk walks to the last barrier. `frame` is the
+ * frame of the public function that the owner has called. */
 void incstack__machine_thin(stack *s, const uintptr_t *frame)
 {
-	enum { LEAST = 1024 }; /* barriers planted since the last time; the stack has many itself */
-	if (s->stats.planted - s->tally.thinned < LEAST || !s->newest ||
-	    !incstack__thunks_short(s->runtime))
-		return;
 	s->tally.thinned = s->stats.planted;
 	if (!incstack__machine_remove_popped(s, frame) || incstack__complete(s, true))
 		return;

@@ -16,11 +16,10 @@ object *incstack__top_enter_return(stack *s, const struct incstack_top *top, str
  * and all its callers are known. */
 static inline object *top_enter(stack *s, const struct incstack_top *top, struct cursor *at)
 {
-	*at = (struct cursor){.pc = top->pc, .sp = top->sp, .fp = top->fp};
-	const uint32_t exact = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED;
-	if (__builtin_expect(!(top->flags & exact) && !is_thunk(top->pc), 1))
-		return NULL;
-	return incstack__top_enter_return(s, top, at);
+	const uint32_t exact = top->flags & (INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
+	*at = (struct cursor){.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = exact};
+	const bool returns = exact ? incstack__trampoline_contains(top->pc) : is_thunk(top->pc);
+	return __builtin_expect(returns, 0) ? incstack__top_enter_return(s, top, at) : NULL;
 }
 
 #endif

@@ -17,7 +17,7 @@ compare() {
 	INCSTACK_FAULT=$3 LD_PRELOAD=$preload \
 		INCSTACK_HEAP="interval=$interval;mode=$2;crosscheck=$1;follow=0;file=$PWD/trace" \
 		"$target" 1 >stdout
-	line=$("$tool" report trace 2>stderr | grep ' were compared with full walks, ')
+	line=$("$tool" report --folded trace 2>stderr | grep ' were compared with full walks, ')
 	echo "walker $1, mode $2, fault $3: $line"
 	read -r compared unwound differ <<<"$(tr -cs '0-9\n' ' ' <<<"$line")"
 }

@@ -22,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_WRITTEN FUZZ_FORMAT
 #endif
 
+enum { NODES_MOST = 10000 };
+
 static struct incstack_profile *read_bytes(const void *data, size_t size,
 					   enum incstack_profile_format format)
 {
@@ -81,8 +83,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t written_size;
 	char *written;
 
-	if (!profile)
+	/* A file repeats the callers of each context, so a deep tree becomes very large. */
+	if (!profile || incstack_profile_nodes(profile) > NODES_MOST) {
+		incstack_profile_destroy(profile);
 		return 0;
+	}
 	written = write_bytes(profile, &written_size);
 	if (written_size) {
 		again = read_bytes(written, written_size, FUZZ_WRITTEN);

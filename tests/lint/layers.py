@@ -72,8 +72,8 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h named_root pattern read/json_surrogates",
-        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page",
-        "extra meta module pcct jit perf_map timeline.c visit",
+        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/pprof_threads write/writer write/flame_page",
+        "extra meta module write/pprof_code pcct jit perf_map timeline.c visit",
         "cct losses read/reader read/unpack removal",
         "read/lines",
         "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes source recursion read/json_read read/json_profile"
@@ -85,28 +85,24 @@ STRATA = {
         "format",
     ),
     "recorder": (
-        "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
-        " path seccomp_filter libunwind loaded",
-        "name await descriptor identity interval own_stack protect slot spool_file",
-        "spool",
-        "file host allocators thunks",
-        "modules rule unload timer",
-        "interrupted",
-        "check restart.c",
-        "flush record",
-        "context gone",
-        "walker",
-        "room thread renew",
-        "exit fork tick",
-        "event sandbox",
-        "new shown",
-        "serve",
+        "system/*",
+        "recording/*",
+        "output/*",
+        "code/*",
+        "log/*",
+        "threads/*",
+        "events/*",
+        "heap/*",
+        "cpu/*",
         "start",
     ),
     "tracefile": (
         "*_format *.h cct identity",
-        "modules notes walks write",
-        "chunk slots threads",
+        "columns modules notes walks write",
+        "chunk pointers slots threads",
+        "codec_events codec_objects",
+        "codec.c",
+        "pack unpack",
         "read spool_read",
         "replay",
     ),
@@ -114,13 +110,14 @@ STRATA = {
         "foreign names printed",
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
-        " hottest progress profile/expansion profile/amount"
+        " hottest progress profile/expansion profile/amount debuginfod package"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
         "scratch report/trace_map report/debug_file report/source_functions",
         "report/source",
         "report/module_symbols",
+        "report/module_tell",
         "record/run profile_io report/symbols",
         "suppressions.c report/frames report/timeline attach/process/*",
         "filter.c",
@@ -165,7 +162,7 @@ EXCEPTIONS = {
 OUTSIDE = ("adapters/lua",)
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
+STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c")
 
 
 def texts_of_product():

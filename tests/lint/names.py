@@ -29,7 +29,7 @@ KNOWN = {
     "report/cpu.c": "used clock self",
     "profile_io.c": "full",
     "report/heap.c": "bytes live peak",
-    "report/symbols.c": "module->why",
+    "report/module_tell.c": "module->why",
     "report/report.c": "problem.what",
     "report/text.c": "metric->title title problem.what",
     "record/record.c": "options->command",

@@ -55,13 +55,14 @@ all_equal() {
 	test "$(through "$1")" -gt 0 && test "$(through "$1")" = "$(through "$2")"
 }
 last_slot_is_empty() {
+	"$(dirname "$tool")/tests/tool/unpack" "$directory/trace"
 	test "$(od -An -tu8 -j $((4096 + 1023 * 64)) -N 8 "$directory/trace" | tr -d ' ')" = 0
 }
 # record CHECK PROGRAM ARGS. Unquoted: any number of options.
 record() {
 	check=$1
 	shift
-	"$tool" heap $check --mode "$mode" -o "$directory/trace" $options -- "$@" \
+	"$tool" heap --folded $check --mode "$mode" -o "$directory/trace" $options -- "$@" \
 		>"$directory/stdout" 2>"$directory/stderr" || fail "exit status $?"
 	last=$(tail -n 1 "$directory/stderr")
 	test "$(value mismatches)" = 0 || fail "mismatches"

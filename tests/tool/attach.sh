@@ -33,7 +33,7 @@ test_spin() {
 	equal "other contexts" "$(spent .)" "$(spent '^_start;.*;main;'"$frames ")"
 	has ';main;outer;inner'
 	grep -q "process $pid goes on" stderr || fail "does not say that the program goes on"
-	"$tool" report trace >again
+	"$tool" report --folded trace >again
 	grep -q '% *leaf$' again || fail "the report cannot be repeated"
 	kill -0 "$pid" || fail "the program has ended"
 }
@@ -198,7 +198,7 @@ test_ends() {
 		begin "$target" spin
 		: >stderr
 		# The shell starts what is in the background with SIGINT ignored.
-		(trap - INT && exec "$tool" cpu -o trace -p "$pid" 2>stderr) &
+		(trap - INT && exec "$tool" cpu --folded -o trace -p "$pid" 2>stderr) &
 		attached $!
 		uses 20
 		kill -"$end" $!
@@ -255,7 +255,7 @@ test_overrun() {
 test_together() {
 	local other
 	begin "$target" spin
-	"$tool" cpu -o other -p "$pid" 2>other.err &
+	"$tool" cpu --folded -o other -p "$pid" 2>other.err &
 	other=$!
 	attached "$other" other.err
 	attach_while 20
@@ -314,7 +314,7 @@ print(flush=True)'
 	kill -0 $! 2>/dev/null && refuses 126 'is not for x86-64' -p $!
 	if ((UID == 0)); then
 		chmod 777 .
-		setpriv --reuid 65534 --clear-groups "$tool" cpu -o refused -p "$pid" 2>stderr &&
+		setpriv --reuid 65534 --clear-groups "$tool" cpu --folded -o refused -p "$pid" 2>stderr &&
 			fail "samples another user's process"
 		grep -q 'another user' stderr || fail "does not say whose process it is"
 		[[ ! -e refused ]] || fail "a file was made"

@@ -32,7 +32,7 @@ spent_ms() { echo $(($(spent "$1") / 1000000)); }
 # attach ARGUMENTS...: incstack $command -p, whatever its exit status, which is in $status.
 attach() {
 	status=0
-	timeout "$limit" "$tool" "$command" "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout "$limit" "$tool" "$command" --folded "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 }
 
@@ -62,7 +62,7 @@ uses() {
 # Its number is in $!.
 begin_tool() {
 	: >stderr # of the time before
-	"${as[@]}" "$tool" "$command" -o trace "$@" -p "$pid" >stdout 2>stderr </dev/null &
+	"${as[@]}" "$tool" "$command" --folded -o trace "$@" -p "$pid" >stdout 2>stderr </dev/null &
 	attached $!
 }
 
@@ -81,7 +81,7 @@ during() {
 	rm -f go
 	begin "$@"
 	: >stderr
-	timeout "$limit" "$tool" "$command" -o trace ${interval:+-i "$interval"} -p "$pid" 2>stderr &
+	timeout "$limit" "$tool" "$command" --folded -o trace ${interval:+-i "$interval"} -p "$pid" 2>stderr &
 	attached $!
 	: >go
 	status=0 ended=0

@@ -41,7 +41,7 @@ test_counts() {
 	during "$target" counts
 	counted
 	grep -q '^note: recorded from outside' stderr || fail "does not say how it was recorded"
-	"$tool" report trace 2>again >again
+	"$tool" report --folded trace 2>again >again
 	made by_calloc "$(row by_calloc again)"
 	cp again stderr
 	made by_calloc '700 B 7 700 B'
@@ -302,7 +302,7 @@ test_again() {
 # Two at a time see the same.
 test_together() {
 	begin "$target" burst 2000
-	"$tool" heap -o other -p "$pid" 2>other.err &
+	"$tool" heap --folded -o other -p "$pid" 2>other.err &
 	attached $! other.err
 	begin_tool
 	: >go
@@ -345,7 +345,7 @@ test_refused() {
 	refuses 2 'takes no --interval' -p "$pid" --interval 4096
 	refuses 127 'no process 4194305' -p 4194305
 	kill "$pid"
-	begin "$tool" heap -o recorded -- "$target" spin
+	begin "$tool" heap --folded -o recorded -- "$target" spin
 	refuses 126 'records it already' -p "$(pgrep -P "$pid")"
 	pkill -KILL -P "$pid"
 }
@@ -355,7 +355,7 @@ test_rights() {
 	local rights=+sys_admin,+ipc_lock
 	chmod 777 .
 	begin setpriv --reuid 65534 --clear-groups "$target" spin
-	setpriv --reuid 65534 --clear-groups "$tool" heap -o refused -p "$pid" 2>stderr &&
+	setpriv --reuid 65534 --clear-groups "$tool" heap --folded -o refused -p "$pid" 2>stderr &&
 		fail "records without rights"
 	grep -q 'CAP_SYS_ADMIN and CAP_IPC_LOCK' stderr || fail "does not say which rights it needs"
 	equal "lines" "$(wc -l <stderr)" 1

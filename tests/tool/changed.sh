@@ -20,7 +20,7 @@ record() {
 
 names_in() { grep -q ';right ' "$1"; }
 
-report() { "${in[@]}" "$tool" report trace >said 2>&1 || fail "report: status $?"; }
+report() { "${in[@]}" "$tool" report --folded trace >said 2>&1 || fail "report: status $?"; }
 
 # noticed WHAT FILE: the report has neither name, and one line that names the file.
 noticed() {
@@ -129,7 +129,7 @@ test_symbols_of_another_build() {
 	strip prog
 	objcopy --only-keep-debug "${target}_second" prog.debug
 	objcopy --add-gnu-debuglink=prog.debug prog
-	"$tool" heap -o trace -- ./prog work 1 >stdout 2>stderr </dev/null || fail "status $?"
+	"$tool" heap --folded -o trace -- ./prog work 1 >stdout 2>stderr </dev/null || fail "status $?"
 	equal "bytes of right" "$(awk '/;right [0-9]+$/ { sum += $NF } END { print sum }' trace.folded)" 100000
 }
 
@@ -174,7 +174,7 @@ test_library_replaced_while_it_runs() {
 		cp "$target" prog
 		cp "${target}${kind}_library" plugin.so
 		cp "${target}${kind}_library_second" second.so
-		"$tool" heap -o trace -- ./prog plugin "$PWD/plugin.so" "$PWD/second.so" >stdout 2>stderr ||
+		"$tool" heap --folded -o trace -- ./prog plugin "$PWD/plugin.so" "$PWD/second.so" >stdout 2>stderr ||
 			fail "status $?"
 		equal "lines" "$(grep -c "^warning: $PWD/plugin.so is not the build" stderr)" 1
 		# Each build allocates 100000 bytes there, half of them in the second.
@@ -210,7 +210,7 @@ test_library_cut_off_while_it_runs() {
 test_replaced_while_it_runs() {
 	local in=()
 	cp "$target" prog && cp "${target}_second" second
-	"$tool" heap -o trace -- sh -c 'exec 3<prog; cp second new; mv new prog; exec /proc/self/fd/3 work 1' \
+	"$tool" heap --folded -o trace -- sh -c 'exec 3<prog; cp second new; mv new prog; exec /proc/self/fd/3 work 1' \
 		>stdout 2>stderr </dev/null || fail "status $?"
 	! grep -qE ';(right|wrong) ' trace.folded || fail "a name is taken from the new file"
 	grep -q "^warning: $PWD/prog.* so its functions are shown as addresses" stderr || fail "no warning"

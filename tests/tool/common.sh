@@ -11,6 +11,9 @@ fail() {
 
 equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
 
+# unpack FILE: gives a packed trace file the form that the recorder writes.
+unpack() { "$(dirname "$tool")/tests/tool/unpack" "$1" || fail "$1 cannot be unpacked"; }
+
 # Keeps the lines of stderr that have the sums: the last one and, of a CPU profile or of -p, the one before it.
 keep_sums() {
 	last=$(tail -n 1 stderr)

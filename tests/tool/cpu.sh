@@ -13,7 +13,7 @@ manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-cpu.1
 # record ARGUMENTS...: incstack cpu, whatever its exit status, which is in $status.
 record() {
 	status=0
-	timeout 280 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout 280 "$tool" cpu --folded "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 }
 
@@ -47,7 +47,7 @@ test_spin() {
 	grep -q 'CPU time were sampled' stderr || fail "no time in the report"
 	grep -q '% *outer$' stderr || fail "no table of functions"
 	[[ -s trace.html ]] || fail "no flame graph"
-	"$tool" report trace >again 2>&1
+	"$tool" report --folded trace >again 2>&1
 	grep -q '% *outer$' again || fail "the report cannot be repeated"
 }
 
@@ -113,7 +113,7 @@ test_memory_limits() {
 			LD_PRELOAD=$(dirname "$tool")/libincstack_preload.so \
 				INCSTACK_HEAP="kind=1;interval=1000000;file=$PWD/trace" "$target" spin
 		) >stdout 2>stderr || fail "status at $limit: $?"
-		"$tool" report trace >stderr 2>&1 || true
+		"$tool" report --folded trace >stderr 2>&1 || true
 		grep -q 'or memory for its samples' stderr && seen+=" $limit"
 		grep -qE '[1-9][0-9]* gave a trace|note: .*(nothing was recorded|its time is missing)' stderr ||
 			fail "limit $limit: nothing was sampled, and nothing is said"
@@ -154,7 +154,7 @@ elapsed() {
 	LD_PRELOAD=$(dirname "$tool")/libincstack_preload.so \
 		INCSTACK_HEAP="kind=1;elapsed=1;interval=$interval;crosscheck=$walker;file=$PWD/trace" \
 		"$target" "$@" >stdout 2>stderr || fail "$1: exit status $?"
-	"$tool" report trace >report 2>>stderr
+	"$tool" report --folded trace >report 2>>stderr
 	[[ $walker == no ]] ||
 		(($(sed -n 's/^\([0-9]*\) traces were compared .* 0 differ$/\1/p' report) > 0)) ||
 		fail "$(cat report)"
@@ -215,7 +215,7 @@ test_storm() {
 		INCSTACK_HEAP="kind=1;elapsed=1;interval=200000;file=$PWD/trace" \
 		"$storm" 1 "$(dirname "$target")/plugin.so" >stdout 2>stderr || fail "storm: $?"
 	grep -q ' 0 wrong$' stdout || fail "the program's results are wrong"
-	"$tool" report trace >report 2>&1
+	"$tool" report --folded trace >report 2>&1
 	has 'sum_down'
 }
 
@@ -237,12 +237,12 @@ test_threads() {
 	begins_with late 'waiting;outer;inner '
 	begins_with cpu_target 'main;named;outer;inner '
 	equal "all time" "$(spent .)" "$(ticks_with_events)"
-	"$tool" report trace >/dev/null
+	"$tool" report --folded trace >/dev/null
 	equal "time below a name without -t" "$(spent '^red;')" 0
 	"$tool" report -t trace >report
 	begins_with red 'red;outer;inner '
 	grep -q '% *red$' report || fail "no thread in the report"
-	"$tool" heap -o trace -t -- "$target" named 2>stderr || fail "heap: exit status $?"
+	"$tool" heap --folded -o trace -t -- "$target" named 2>stderr || fail "heap: exit status $?"
 	begins_with red 'red;allocate '
 	begins_with late 'waiting;allocate '
 	record -o trace -t -- "$target" killed

@@ -11,7 +11,7 @@
 # ended after 280 seconds: a busy machine may need long.
 record() {
 	status=0
-	timeout 280 "$tool" heap "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout 280 "$tool" heap --folded "$@" >stdout 2>stderr </dev/null || status=$?
 	last=$(tail -n 1 stderr)
 }
 

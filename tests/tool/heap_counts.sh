@@ -68,7 +68,7 @@ test_threads_that_stay() {
 test_threads_that_ended() {
 	local many=()
 	for _ in {1..50}; do many+=(threads=8:10); done
-	(ulimit -v $((3 << 20)) && exec "$tool" heap -o trace --crosscheck -- "$target" "${many[@]}") \
+	(ulimit -v $((3 << 20)) && exec "$tool" heap --folded -o trace --crosscheck -- "$target" "${many[@]}") \
 		>stdout 2>stderr </dev/null || fail "status $?"
 	last=$(tail -n 1 stderr)
 	[[ $(value traces) -ge $((50 * 8 * 10)) ]] || fail "traces $(value traces)"

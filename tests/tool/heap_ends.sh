@@ -35,7 +35,7 @@ test_end_is_told() {
 	for end in kill:SIGKILL abort:SIGABRT; do
 		record -o trace -- "$target" alloc=50000 leak=100000 "${end%:*}"
 		grep -q "^The program was killed by ${end#*:} (" stderr || fail "${end%:*} is not reported"
-		"$tool" report trace >shown
+		"$tool" report --folded trace >shown
 		for shown in shown stderr; do
 			grep -q "killed by ${end#*:}" "$shown" || fail "$shown: not reported again"
 			grep -A 2 '^The newest recorded allocation .* on thread 1:$' "$shown" |
@@ -61,7 +61,7 @@ test_ended_from_outside() {
 	mkfifo never
 	for signal in TERM:143 HUP:129; do
 		rm -f ready
-		"$tool" heap -o trace -- bash -c ': >ready; read -r <never' \
+		"$tool" heap --folded -o trace -- bash -c ': >ready; read -r <never' \
 			>stdout 2>stderr </dev/null &
 		until [[ -e ready ]]; do sleep 0.1; done
 		kill "-${signal%:*}" $!
@@ -109,7 +109,7 @@ test_crashes_of_children() {
 		record -o trace --follow-children -- "$crash" fork=500:$end
 		equal status "$status" 0
 		equal lost "$(value lost)" 0
-		"$tool" report trace.*.0 >shown
+		"$tool" report --folded trace.*.0 >shown
 		grep -q '^allocated 379.4 KiB in 500 calls$' shown || fail "$(cat shown)"
 		[[ -z $(find . -name '*.live') ]] || fail "a spool is still there"
 		rm trace.*

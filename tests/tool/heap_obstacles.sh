@@ -93,7 +93,7 @@ test_sandbox() {
 test_same_file() {
 	local first
 	mkfifo never
-	"$tool" heap -o trace -- bash -c ': >ready; read -r <never' >stdout 2>first </dev/null &
+	"$tool" heap --folded -o trace -- bash -c ': >ready; read -r <never' >stdout 2>first </dev/null &
 	first=$!
 	until [[ -e ready ]]; do sleep 0.1; done
 	record -o trace -- "$target" alloc=10

@@ -48,7 +48,7 @@ test_exec() {
 	equal traces "$(value traces)" $((2 * base + 100))
 	grep -q 'became another program' stderr || fail "it did"
 	# The program that a wrapper starts has the plain name.
-	"$tool" report trace >shown || fail "no report"
+	"$tool" report --folded trace >shown || fail "no report"
 	grep -q '^Heap profile of: .*alloc=23$' shown || fail "$(cat shown)"
 	ls trace.*.0 trace.*.0.html >/dev/null
 }

@@ -69,8 +69,9 @@ test_deep_recursion() {
 # Counters that another process has overwritten are left out, and that is said.
 test_damaged_counters() {
 	record -o trace -- "$target" alloc=100
+	unpack trace
 	head -c 40 trace | dd of=trace bs=1 seek=$((4096 + 5 * 64)) conv=notrunc status=none
-	"$tool" report trace >shown
+	"$tool" report --folded trace >shown
 	grep -q '^warning: the counters of 1 threads are inconsistent' shown || fail "not said"
 	! grep -Eq '[0-9]{12}' shown || fail "a number that cannot be"
 }
@@ -79,15 +80,15 @@ test_damaged_counters() {
 test_whole_files() {
 	record -o trace -- "$target" alloc=50
 	cp trace.html before
-	(ulimit -f 2 && "$tool" report trace) >shown 2>&1 && fail "it fitted" # SIGXFSZ
+	(ulimit -f 2 && "$tool" report --folded trace) >shown 2>&1 && fail "it fitted" # SIGXFSZ
 	cmp trace.html before || fail "another trace.html"
-	(trap '' XFSZ && ulimit -f 2 && "$tool" report trace) >shown 2>&1 && fail "it fitted"
+	(trap '' XFSZ && ulimit -f 2 && "$tool" report --folded trace) >shown 2>&1 && fail "it fitted"
 	cmp trace.html before || fail "another trace.html"
 	equal "temporary files" "$(find . -name '*.part')" ''
 	# A symbolic link stays one, and permissions stay.
 	mv trace.html elsewhere && ln -s elsewhere trace.html && chmod 600 elsewhere
 	: >elsewhere
-	"$tool" report trace >shown || fail "status $?"
+	"$tool" report --folded trace >shown || fail "status $?"
 	[[ -L trace.html && -s elsewhere ]] || fail "the link was replaced"
 	equal permissions "$(stat -c %a elsewhere)" 600
 }
@@ -99,7 +100,7 @@ test_report_is_ended() {
 		rm -f trace*
 		mkfifo trace.folded
 		# The shell starts what is in the background with SIGINT ignored.
-		(trap - INT && exec "$tool" heap -o trace -- "$target" alloc=50) \
+		(trap - INT && exec "$tool" heap --folded -o trace -- "$target" alloc=50) \
 			>stdout 2>stderr </dev/null &
 		until [[ -e trace.html ]]; do sleep 0.1; done
 		sleep 0.2

@@ -10,11 +10,11 @@ tool=$1 target=$2
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # record PROGRAM...: a trace.
-record() { "$tool" heap -o trace -- "$@" >stdout 2>stderr || fail "status $?"; }
+record() { "$tool" heap --folded -o trace -- "$@" >stdout 2>stderr || fail "status $?"; }
 
 report() {
 	status=0
-	timeout 250 "$tool" report trace >shown 2>stderr || status=$?
+	timeout 250 "$tool" report --folded trace >shown 2>stderr || status=$?
 	equal status "$status" 0
 }
 
@@ -45,7 +45,7 @@ test_modules_that_are_no_files() {
 test_traces_that_are_no_files() {
 	mkfifo trace
 	status=0
-	timeout 250 "$tool" report trace >shown 2>stderr || status=$?
+	timeout 250 "$tool" report --folded trace >shown 2>stderr || status=$?
 	equal status "$status" 1
 	equal said "$(cat stderr)" "incstack: cannot read trace: it is not a regular file"
 	rm trace
@@ -62,7 +62,7 @@ test_program_becomes_fifo() {
 		rm program
 		mkfifo program
 	EOT
-	timeout 250 "$tool" heap --follow-children -o trace -- bash script >stdout 2>stderr || fail "status $?"
+	timeout 250 "$tool" heap --folded --follow-children -o trace -- bash script >stdout 2>stderr || fail "status $?"
 	tail -n 1 stderr | grep -q '^incstack: traces=' || fail "no report"
 }
 
@@ -72,7 +72,7 @@ test_traps() {
 	chmod 777 .
 	mkfifo trace.1.2
 	ln -s /dev/zero trace.3.4
-	timeout 250 "$tool" heap -o trace -- "$target" alloc=20 >stdout 2>stderr || fail "status $?"
+	timeout 250 "$tool" heap --folded -o trace -- "$target" alloc=20 >stdout 2>stderr || fail "status $?"
 	rm -f trace.1.2 trace.3.4
 	((EUID == 0)) || return 0
 	echo precious >precious
@@ -80,13 +80,13 @@ test_traps() {
 		rm -f "$name"
 		as_nobody ln -s precious "$name"
 		status=0
-		timeout 250 "$tool" report trace >shown 2>stderr || status=$?
+		timeout 250 "$tool" report --folded trace >shown 2>stderr || status=$?
 		equal "status with $name" "$status" 1
 		grep -q "cannot write trace" stderr || fail "not said"
 		rm -f "$name"
 		as_nobody mkfifo "$name"
 		status=0
-		timeout 250 "$tool" report trace >shown 2>stderr || status=$?
+		timeout 250 "$tool" report --folded trace >shown 2>stderr || status=$?
 		equal "status with a FIFO $name" "$status" 1
 		rm -f "$name"
 	done
@@ -97,7 +97,7 @@ test_traps() {
 test_trace_of_another_user() {
 	((EUID == 0)) || return 0
 	chmod 777 .
-	as_nobody "$tool" heap -o stranger -- "$target" alloc=7777 >stdout 2>stderr || fail "status $?"
+	as_nobody "$tool" heap --folded -o stranger -- "$target" alloc=7777 >stdout 2>stderr || fail "status $?"
 	python3 -B - stranger trace.1.1 <<'P'
 import struct, sys, time
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -111,7 +111,7 @@ else:
 open(sys.argv[2], "wb").write(data)
 P
 	chown 65534 trace.1.1
-	"$tool" heap -o trace -- "$target" alloc=20 >stdout 2>stderr || fail "status $?"
+	"$tool" heap --folded -o trace -- "$target" alloc=20 >stdout 2>stderr || fail "status $?"
 	equal "lines" "$(grep -c 'trace.1.1 belongs to another user, so it is left out' stderr)" 1
 	! grep -q 7777 stderr || fail "the other user's allocations are in the report"
 }
@@ -121,7 +121,7 @@ begin_report() {
 	record "$target" alloc=50
 	rm trace.html
 	mkfifo trace.html
-	"$tool" report trace >shown 2>stderr &
+	"$tool" report --folded trace >shown 2>stderr &
 	broker=$!
 	worker=
 	until [[ -n $worker ]] && grep -q '^nonewprivs:1$' <(field); do

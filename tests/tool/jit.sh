@@ -14,7 +14,7 @@ allowed() { :; }
 # record HOW: the recorder takes traces of functions that the code calls, not of the code itself.
 record() {
 	status=0
-	"$tool" cpu -o trace -- "$target" "$1" 0.5 >stdout 2>stderr || status=$?
+	"$tool" cpu --folded -o trace -- "$target" "$1" 0.5 >stdout 2>stderr || status=$?
 	equal status "$status" 0
 	rm -f "/tmp/perf-$(cat stdout).map"
 	(($(spent ';inner;spin ') > 0)) || fail "no trace"

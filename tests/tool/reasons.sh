@@ -13,7 +13,7 @@ plugins=$(realpath "$(dirname "$2")/../preload")
 
 record() {
 	status=0
-	timeout 280 "$tool" heap "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout 280 "$tool" heap --folded "$@" >stdout 2>stderr </dev/null || status=$?
 	last=$(tail -n 1 stderr)
 }
 
@@ -120,7 +120,7 @@ test_next_unrecorded() {
 	record -o trace -- sh -c 'unset LD_PRELOAD; exec true'
 	equal status "$status" 0
 	says '^ *note: the program that was executed last was not recorded'
-	"$tool" report trace >again 2>&1
+	"$tool" report --folded trace >again 2>&1
 	grep -q '^note: the program that was executed last was not recorded' again ||
 		fail "not in the file"
 	record -o trace -- sh -c 'exec true'
@@ -188,7 +188,7 @@ test_audited() {
 test_no_timer() {
 	(
 		ulimit -i 0
-		"$tool" cpu -o trace -- "$target" alloc=10 >stdout 2>stderr </dev/null
+		"$tool" cpu --folded -o trace -- "$target" alloc=10 >stdout 2>stderr </dev/null
 	)
 	says '^ *note: a thread could not have a timer'
 }

@@ -12,7 +12,7 @@ trap 'rm -rf "$PWD"' EXIT
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 record() {
-	"$tool" heap -o "$1" -- "$target" "${@:2}" >stdout 2>stderr </dev/null || fail "status $?"
+	"$tool" heap --folded -o "$1" -- "$target" "${@:2}" >stdout 2>stderr </dev/null || fail "status $?"
 }
 
 # run EXPECTED ARGUMENTS...: the tool with that status; what it prints is in said.
@@ -98,37 +98,37 @@ test_named_formats() {
 
 test_top() {
 	record one alloc=10 below=3:5 threads=2:3 variable=10 leak=1
-	run 0 report one
+	run 0 report --folded one
 	(($(section Allocations | wc -l) <= 6)) || fail "too many contexts"
-	run 0 report -n 1 one
+	run 0 report --folded -n 1 one
 	equal "functions" "$(sed -n '/function (module)/,/^$/p' said | wc -l)" 3
 	equal "contexts" "$(grep -cE '^ *[0-9.]+( [KMG]?i?B)? +[0-9.]+%$' said)" 4
-	run 0 report --top 1000 one
+	run 0 report --folded --top 1000 one
 	equal "contexts" "$(section Allocations | tail -n +2 | wc -l)" \
 		"$(grep -cE ' [0-9]+$' one.folded)"
-	run 0 report --top 0 one
+	run 0 report --folded --top 0 one
 	! grep -qE '%$' said || fail "contexts"
 }
 
 test_kind() {
 	local kind
 	record one alloc=10 leak=15
-	run 0 report -k allocations one
+	run 0 report --folded -k allocations one
 	equal "sections" "$(grep -c 'hottest contexts$' said)" 1
 	grep -q '^Allocations: ' said || fail "another section"
 	"$tool" convert -k allocations one right.folded 2>said
 	cmp one.folded right.folded || fail "the folded stacks have another kind"
 	for kind in 'live at exit' 'live at peak' allocated; do
-		run 0 report -k "$kind" -o "$kind" one
+		run 0 report --folded -k "$kind" -o "$kind" one
 		"$tool" convert -k "$kind" one right.folded 2>said
 		cmp "$kind.folded" right.folded || fail "the folded stacks have another kind"
 	done
 	run 2 report -k sizes one
 	grep -q "there are: 'allocated' 'allocations' 'live at peak' 'live at exit'" said || fail "$(<said)"
-	"$tool" cpu -o two -- "$target" alloc=3000000 >stdout 2>stderr </dev/null
-	run 0 report -k samples two
+	"$tool" cpu --folded -o two -- "$target" alloc=3000000 >stdout 2>stderr </dev/null
+	run 0 report --folded -k samples two
 	! grep -q '^CPU time: ' said || fail "another section"
-	run 0 report -k 'CPU time' -n 1 two
+	run 0 report --folded -k 'CPU time' -n 1 two
 	! grep -q '^Samples: ' said || fail "another section"
 }
 
@@ -136,7 +136,7 @@ test_kind() {
 test_equal_contexts() {
 	local title
 	record one variable=100 alloc=3 below=3:5 leak=15
-	run 0 report -n 1000 one
+	run 0 report --folded -n 1000 one
 	for title in Allocated Allocations 'Live at the peak' 'Still live at exit'; do
 		equal "$title: equal contexts" "$(section "$title" | tail -n +2 | sort | uniq -d | wc -l)" 0
 	done
@@ -161,7 +161,7 @@ test_recursion() {
 	run 0 convert -r one.folded two.folded
 	sort two.folded >said
 	equal "folded recursion" "$(<said)" $'main;f 5\nmain;f;g 2\nmain;g;h 1'
-	"$tool" cpu -o one -- "$target" alloc=3000000 >stdout 2>stderr </dev/null
+	"$tool" cpu --folded -o one -- "$target" alloc=3000000 >stdout 2>stderr </dev/null
 	run 0 convert --fold-recursion one one.html
 	grep -q '"timeline":{' one.html || fail "the page has lost when each thread was sampled"
 }
@@ -226,18 +226,18 @@ for_output() {
 # Files that the tool writes are right although it was started without descriptors.
 test_no_descriptors() {
 	record one alloc=10
-	"$tool" report -o usual one >/dev/null 2>&1
-	"$tool" report -o closed one 2>/dev/null <&- >&- || true
+	"$tool" report --folded -o usual one >/dev/null 2>&1
+	"$tool" report --folded -o closed one 2>/dev/null <&- >&- || true
 	cmp usual.folded closed.folded
 	cmp usual.html closed.html
 	"$tool" convert one.folded closed.pb.gz <&- >&- 2>&-
 	"$tool" convert one.folded usual.pb.gz
 	cmp usual.pb.gz closed.pb.gz
-	"$tool" heap -o two -- "$target" alloc=10 <&- >&- 2>&-
-	"$tool" report -o two two >/dev/null 2>&1
+	"$tool" heap --folded -o two -- "$target" alloc=10 <&- >&- 2>&-
+	"$tool" report --folded -o two two >/dev/null 2>&1
 	grep -q alloc_blocks two.folded
 	# The program finds them closed, too.
-	"$tool" heap -o three -- bash -c 'for i in 0 1 2; do [[ ! -e /proc/$$/fd/$i ]] || exit 1; done' \
+	"$tool" heap --folded -o three -- bash -c 'for i in 0 1 2; do [[ ! -e /proc/$$/fd/$i ]] || exit 1; done' \
 		<&- >&- 2>&- || fail "the program has descriptors"
 }
 

@@ -134,10 +134,12 @@ DOES_NOTHING(incstack__record_unprotect, const struct incstack__protection *befo
 DOES_NOTHING(incstack__restart_prepare, pid_t tid, struct incstack__blocked_call *call)
 DOES_NOTHING(incstack__restart, const struct incstack__blocked_call *call, void *ucontext)
 DOES_NOTHING(incstack__spool_remove, void)
-DOES_NOTHING(incstack__timers_stop, void)
-DOES_NOTHING(incstack__record_note_unwritable, void)
-DOES_NOTHING(incstack__lock_take, enum incstack__lock lock)
-DOES_NOTHING(incstack__lock_give, enum incstack__lock lock)
+static DOES_NOTHING(stop_kind, void) DOES_NOTHING(incstack__record_note_unwritable, void)
+	DOES_NOTHING(incstack__lock_take, enum incstack__lock lock)
+		DOES_NOTHING(incstack__lock_give, enum incstack__lock lock)
+
+			const
+	struct incstack__kind *incstack__kind = &(const struct incstack__kind){.stop = stop_kind};
 
 struct incstack_top incstack_native_top(const void *ucontext)
 {

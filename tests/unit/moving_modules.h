@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "recorder/modules.h"
+#include "recorder/code/modules.h"
 
 static int iterate(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data);
 #define dl_iterate_phdr iterate
-#include "recorder/modules.c"
-#include "recorder/unload.c"
+#include "recorder/code/modules.c"
+#include "recorder/code/unload.c"
 
 /* ---- the dynamic linker --------------------------------------------------------------------- */
 

@@ -302,7 +302,7 @@ static void put(void)
 	static const char block[16];
 	const uintptr_t frame[2] = {7, (uintptr_t)block}; /* the saved frame pointer, the slot */
 
-	incstack__record_alloc(block, sizeof(block), (struct incstack__caller){&frame[1], 7});
+	incstack__heap_on_alloc(block, sizeof(block), (struct incstack__caller){&frame[1], 7});
 }
 
 #endif

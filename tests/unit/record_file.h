@@ -4,15 +4,16 @@
  */
 #include <stdlib.h>
 
-#include "recorder/descriptor.c"
-#include "recorder/file.c"
-#include "recorder/memory.c"
-#include "recorder/recording.c"
-#include "recorder/small_file.c"
+#include "recorder/output/descriptor.c"
+#include "recorder/output/file.c"
+#include "recorder/system/memory.c"
+#include "recorder/recording/recording.c"
+#include "recorder/system/small_file.c"
 
 #include "record_folder.h"
 
 static unsigned spools;
+static const struct incstack__kind of_cpu = {.number = INCSTACK__TRACEFILE_OF_CPU};
 
 int incstack__clock(clockid_t clock, struct timespec *now)
 {
@@ -29,6 +30,7 @@ void incstack__spool_open(const char *of, uint64_t start_ns)
 static void make_folder(void)
 {
 	make_folder_for("trace");
+	incstack__kind = &of_cpu;
 	incstack__recording.pid = getpid();
 	incstack__recording.interval = 1;
 	incstack__recording.fd = -1;

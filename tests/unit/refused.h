@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "recorder/kernel.h"
+#include "recorder/system/kernel.h"
 
 static struct refusal {
 	const char *call; /* null: no call is refused */

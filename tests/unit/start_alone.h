@@ -7,6 +7,7 @@
 #define START_ALONE_H
 
 struct incstack__recording incstack__recording;
+const struct incstack__kind *incstack__kind;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
 enum { PATH = 128 }; /* the test's own are shorter */
@@ -16,7 +17,7 @@ static struct incstack_options created;
 static struct incstack_embedder created_embedder;
 static char opened[4][PATH], noted_in[PATH], renamed[4][2 * PATH];
 static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, ruled, closed,
-	modules, checks, forked, served, begun, clocks, unrecorded, loaded;
+	modules, checks, forked, begun, clocks, unrecorded, loaded;
 static unsigned refused_opens; /* bit n: the nth open is refused */
 static bool no_keys, no_forks, no_record, no_stack, no_room, no_runtime, no_libunwind;
 static void (*again)(const struct incstack__recording *);
@@ -144,7 +145,6 @@ COUNT(enum incstack__tracefile_note, incstack__record_unrecorded, unrecorded,
 COUNT(void, incstack__record_check_start, checks, , void)
 COUNT(int, incstack_runtime_forked, forked, 0, struct incstack_runtime *runtime)
 COUNT(void, incstack__native_walk_forked, forked, , void)
-COUNT(void, incstack__serve_thread, served, , void)
 COUNT(void, incstack__serve_begin, begun, , void)
 COUNT(void, incstack__record_protect, quiet, , struct incstack__protection *before)
 COUNT(void, incstack__record_unprotect, loud, , const struct incstack__protection *before)
@@ -161,21 +161,26 @@ void incstack__record_modules(void)
 	{ \
 		abort(); \
 	}
-UNUSED(void, incstack__record_alloc, const void *block, size_t bytes,
+UNUSED(void, incstack__heap_on_alloc, const void *block, size_t bytes,
        struct incstack__caller caller)
-UNUSED(void, incstack__record_free, const void *block)
-UNUSED(void, incstack__record_new, const void *block, size_t bytes, struct incstack__caller caller,
+UNUSED(void, incstack__heap_on_free, const void *block)
+UNUSED(void, incstack__heap_on_new, const void *block, size_t bytes, struct incstack__caller caller,
        uint64_t position)
-UNUSED(uint64_t, incstack__record_position, void)
+UNUSED(uint64_t, incstack__heap_position, void)
 UNUSED(void, incstack__record_thread, void)
 UNUSED(int, incstack__record_find_rule, void *context, uintptr_t address,
        struct incstack_rule *rule)
+UNUSED(void, incstack__serve_thread, void)
 UNUSED(void, incstack__serve_alloc, const void *block, size_t bytes, struct incstack__caller caller)
 UNUSED(void, incstack__serve_free, const void *block)
 UNUSED(void, incstack__serve_new, const void *block, size_t bytes, struct incstack__caller caller,
        uint64_t position)
 UNUSED(void, incstack__serve_switch, const void *ucontext)
 UNUSED(void, incstack__serve_shown, uintptr_t *slot)
+UNUSED(void, incstack__timer_start, struct incstack__record *record)
+UNUSED(void, incstack__timer_stop, struct incstack__record *record)
+UNUSED(void, incstack__timers_stop, void)
+UNUSED(uint64_t, incstack__timer_cpu_ns, const struct incstack__record *record)
 UNUSED(void, incstack__record_jump, uintptr_t sp)
 UNUSED(void, incstack__record_thread_end, void)
 UNUSED(void, incstack__record_switch, const void *to)
@@ -189,8 +194,8 @@ UNUSED(int, incstack__record_on_close, unsigned low, unsigned high)
 UNUSED(void, incstack__record_on_replace, int fd)
 UNUSED(void, incstack__record_exec, void)
 UNUSED(void, incstack__record_exit, void)
-UNUSED(void *, incstack__record_allocate, void *context, size_t bytes)
-UNUSED(void, incstack__record_release, void *context, void *memory, size_t bytes)
+UNUSED(void *, incstack__wiped_allocate, void *context, size_t bytes)
+UNUSED(void, incstack__wiped_release, void *context, void *memory, size_t bytes)
 UNUSED(void *, incstack__spool_chunk, void *context, size_t bytes)
 UNUSED(void, incstack__spool_chunk_release, void *context, void *memory, size_t bytes)
 

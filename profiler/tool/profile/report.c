@@ -19,23 +19,24 @@
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"
-	"       incstack report [-t] [-k NAME] [-n NUMBER] [-o PREFIX] TRACE-FILE\n"
+	"       incstack report [-t] [-k NAME] [-n NUMBER] [-o PREFIX] [--folded] TRACE-FILE\n"
 	"\n"
 	"Prints the hottest functions and calling contexts of a profile (.folded, .pb.gz,\n"
 	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. The output\n"
 	"of perf script and the files of heaptrack, massif and DHAT are known by their content.\n"
 	"Each may be packed by gzip or zstd. A file with another name is read as a trace file of "
 	"incstack cpu or heap: its hottest\n"
-	"contexts are printed, and PREFIX.folded and PREFIX.html are written.\n"
+	"contexts are printed, and PREFIX.html is written.\n"
 	"\n"
 	"  -f, --format FORMAT   the format of PROFILE, regardless of its name: folded, pprof,\n"
 	"                        speedscope, firefox\n"
-	"  -k, --kind NAME       report only this kind of weight; of a trace file, also\n"
-	"                        PREFIX.folded has it (default: the first)\n"
+	"  -k, --kind NAME       report only this kind of weight; PREFIX.folded has\n"
+	"                        it, too (default: the first)\n"
 	"  -n, --top NUMBER      how many functions and contexts to print (default: 10; for a\n"
 	"                        trace file 12 functions, and 5 contexts of each kind)\n"
 	"  -o, --output PREFIX   for a trace file: the prefix (default: TRACE-FILE)\n"
 	"  -t, --threads         for a trace file: begin each context with the name of its thread\n"
+	"      --folded          for a trace file: write PREFIX.folded, too\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"Exit status: 0 success, 1 the file could not be read, 2 wrong usage.\n";
@@ -251,7 +252,7 @@ static int read_and_print(void *context)
 }
 
 /* The options that do not apply to the report of a profile. */
-#define PROFILE_REFUSES "oTatrMHXJNS"
+#define PROFILE_REFUSES "oTatrMHXJNSL"
 #define PROFILE_WHERE "on the report of a profile"
 
 static int report_profile(char **path, struct tool_options *options)
@@ -295,6 +296,7 @@ static int report_trace(const char *path, struct tool_options *options)
 		return status;
 	wish.kind = options->kind;
 	wish.filter = &options->filter;
+	wish.folded = options->folded;
 	if (tool_options_given(options, 'n'))
 		wish.functions = wish.contexts = options->top;
 	trace = (struct trace){{path, options}, wish};

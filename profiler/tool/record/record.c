@@ -162,6 +162,9 @@ int tool_record_take_option(struct tool_record_options *options, int option, con
 	case 't':
 		options->by_thread = 1;
 		return 1;
+	case 'L':
+		options->folded = true;
+		return 1;
 	case 'p':
 		options->pid = argument;
 		return 1;

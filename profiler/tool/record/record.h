@@ -7,6 +7,7 @@
 #define INCSTACK_TOOL_RECORD_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -28,6 +29,7 @@ struct tool_record_options {
 	int follow;
 	int is_wall;          /* whether the time in which a thread waits is sampled, too */
 	int by_thread;        /* whether contexts begin with the name of their thread */
+	bool folded;          /* whether FILE.folded is written */
 	const char *pid;      /* of a process that runs already; null: a program is run */
 	const char *duration; /* of the recording of that; null: until it ends */
 	char **program;       /* and its arguments */
@@ -42,6 +44,7 @@ struct tool_record_options {
 	{"follow-children", no_argument, NULL, 'f'}, \
 	{"pid", required_argument, NULL, 'p'}, \
 	{"duration", required_argument, NULL, 'd'}, \
+	{"folded", no_argument, NULL, 'L'}, \
 	{"threads", no_argument, NULL, 't'}
 /* clang-format on */
 

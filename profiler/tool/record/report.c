@@ -138,7 +138,7 @@ static int note_next(const struct image *image)
 	return 1;
 }
 
-static int report_image(struct image *image, int by_thread)
+static int report_image(struct image *image, const struct tool_record_options *options)
 {
 	FILE *text = open_memstream(&image->text, &image->text_bytes);
 	struct tool_report_wish wish;
@@ -148,7 +148,8 @@ static int report_image(struct image *image, int by_thread)
 		fprintf(stderr, "incstack: out of memory\n");
 		return 1;
 	}
-	wish = tool_report_wish_of(image->file, by_thread, tool_columns(stderr));
+	wish = tool_report_wish_of(image->file, options->by_thread, tool_columns(stderr));
+	wish.folded = options->folded;
 	status = tool_report_make(image->file, &wish, text, &image->sum);
 	fclose(text);
 	return status;
@@ -175,22 +176,30 @@ static void print_image(const struct image *image, int whole)
 	print_losses(text);
 }
 
-static void print_all(const struct image *images, size_t count)
+static void print_all(const struct image *images, size_t count, bool folded)
 {
-	struct tool_sum sum = {0};
 	size_t most = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		tool_sum_add(&sum, &images[i].sum);
+	for (size_t i = 0; i < count; i++)
 		if (images[i].sum.bytes > images[most].sum.bytes)
 			most = i;
-	}
 	for (size_t i = 0; i < count; i++)
 		if (i != most)
 			print_image(&images[i], 0);
 	print_image(&images[most], 1);
-	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n",
-		tool_name(images[most].file), tool_name(images[most].file));
+	fprintf(stderr, "flame graph: %s" TOOL_REPORT_PAGE "\n", tool_name(images[most].file));
+	if (folded)
+		fprintf(stderr, "folded stacks: %s" TOOL_REPORT_FOLDED "\n",
+			tool_name(images[most].file));
+}
+
+/* The last line. */
+static void print_sum(const struct image *images, size_t count)
+{
+	struct tool_sum sum = {0};
+
+	for (size_t i = 0; i < count; i++)
+		tool_sum_add(&sum, &images[i].sum);
 	tool_sum_print(&sum, stderr);
 }
 
@@ -198,7 +207,7 @@ static void print_all(const struct image *images, size_t count)
 struct images {
 	struct image *all;
 	size_t count;
-	int by_thread;
+	const struct tool_record_options *options;
 };
 
 static int report_images(void *context)
@@ -209,14 +218,17 @@ static int report_images(void *context)
 	for (size_t i = 0; i < images->count; i++)
 		tool_trace_settle(images->all[i].file);
 	for (size_t i = 0; i < images->count; i++)
-		failed |= report_image(&images->all[i], images->by_thread);
+		failed |= report_image(&images->all[i], images->options);
 	for (size_t i = 0; i < images->count; i++)
 		if (lacks_next(images->all, images->count, &images->all[i]) &&
 		    note_next(&images->all[i])) {
 			free(images->all[i].text);
-			failed |= report_image(&images->all[i], images->by_thread);
+			failed |= report_image(&images->all[i], images->options);
 		}
-	print_all(images->all, images->count);
+	print_all(images->all, images->count, images->options->folded);
+	for (size_t i = 0; i < images->count; i++)
+		tool_trace_pack(images->all[i].file);
+	print_sum(images->all, images->count);
 	return failed;
 }
 
@@ -237,7 +249,7 @@ int tool_record_report(const struct tool_record_options *options, uint64_t start
 		       const struct tool_record_end *end)
 {
 	const char *file = options->file;
-	struct images images = {.by_thread = options->by_thread};
+	struct images images = {.options = options};
 	int failed = 1;
 
 	images.count = find_images(file, start_ns, &images.all);

@@ -14,7 +14,6 @@
 #include "tool/files.h"
 #include "tool/module_file.h"
 #include "tool/names.h"
-#include "debug_file.h"
 #include "function_start.h"
 
 /* libdwfl need not find the file of a module, because report_module() gives it the open file. */
@@ -69,9 +68,29 @@ static bool is_newer(int fd, const struct incstack__tracefile_module_info *info,
 		 status.st_ctim.tv_nsec > written->tv_nsec));
 }
 
-static void report_module(struct tool_module_symbols *symbols, int fd)
+/* Opens the file of the module. Where it is not the one that was recorded, the file with the symbols of that
+ * build will do. */
+static int open_file(struct tool_module_symbols *symbols, const struct timespec *written)
+{
+	const struct incstack__identity *identity = &symbols->info->identity;
+	const int fd = open_module(symbols->info, &symbols->why);
+	int other = -1;
+
+	if (fd >= 0)
+		symbols->is_newer = is_newer(fd, symbols->info, written);
+	else if (identity->kind == INCSTACK__IDENTITY_BUILD_ID)
+		other = tool_debug_file_open(&symbols->files, identity->bytes, identity->length);
+	symbols->has_only_symbols = other >= 0;
+	if (other >= 0)
+		symbols->why = NULL;
+	return fd >= 0 ? fd : other;
+}
+
+/* Gives the file to libdwfl, which then finds the others. */
+static bool report_module(struct tool_module_symbols *symbols, int fd)
 {
 	const struct incstack__tracefile_module_info *info = symbols->info;
+	void **data = NULL;
 
 	symbols->dwfl = dwfl_begin(&callbacks);
 	if (symbols->dwfl != NULL)
@@ -81,6 +100,33 @@ static void report_module(struct tool_module_symbols *symbols, int fd)
 		close(fd);
 	if (symbols->dwfl != NULL)
 		dwfl_report_end(symbols->dwfl, NULL, NULL);
+	if (symbols->module != NULL)
+		dwfl_module_info(symbols->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+	if (data != NULL)
+		*data = &symbols->files;
+	return data != NULL;
+}
+
+/* Whether a file has debug information that libdw does not take. */
+static bool has_bad_source(Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	Elf_Scn *section = NULL;
+	size_t names;
+	GElf_Shdr header;
+
+	if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		const char *name = gelf_getshdr(section, &header) != NULL
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
+
+		if (name != NULL && strcmp(name, ".debug_info") == 0)
+			return true;
+	}
+	return false;
 }
 
 void tool_module_symbols_open(struct tool_module_symbols *symbols,
@@ -93,16 +139,16 @@ void tool_module_symbols_open(struct tool_module_symbols *symbols,
 	*symbols = (struct tool_module_symbols){.info = info};
 	if (info->path[0] != '/')
 		return; /* for example the vdso has no file */
-	fd = open_module(info, &symbols->why);
-	if (fd < 0)
-		return;
-	symbols->is_newer = is_newer(fd, info, written);
-	report_module(symbols, fd);
-	if (symbols->module == NULL)
+	fd = open_file(symbols, written);
+	if (fd < 0 || !report_module(symbols, fd))
 		return;
 	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->source_bias);
-	if (dwarf != NULL)
+	if (dwarf != NULL) {
+		tool_debug_file_share(&symbols->files, dwarf, info->path);
 		symbols->source = tool_source_make(dwarf, left);
+	} else {
+		symbols->has_bad_source = has_bad_source(symbols->module);
+	}
 	symbols->table = tool_symbol_table_make(symbols->module);
 }
 
@@ -112,6 +158,13 @@ void tool_module_symbols_close(struct tool_module_symbols *symbols)
 	tool_symbol_table_free(symbols->table);
 	if (symbols->dwfl != NULL)
 		dwfl_end(symbols->dwfl);
+	tool_debug_file_free(&symbols->files);
+}
+
+bool tool_module_symbols_is_damaged(const struct tool_module_symbols *symbols)
+{
+	return symbols->has_bad_source ||
+	       (symbols->source != NULL && tool_source_is_damaged(symbols->source));
 }
 
 const char *tool_module_symbols_name(const struct tool_module_symbols *symbols, uint64_t pc)
@@ -130,7 +183,9 @@ size_t tool_module_symbols_source(const struct tool_module_symbols *symbols, uin
 uint64_t tool_module_symbols_start(const struct tool_module_symbols *symbols, uint64_t pc)
 {
 	GElf_Addr bias;
-	Elf *elf = symbols->module != NULL ? dwfl_module_getelf(symbols->module, &bias) : NULL;
+	Elf *elf = symbols->module != NULL && !symbols->has_only_symbols
+			   ? dwfl_module_getelf(symbols->module, &bias)
+			   : NULL;
 
 	return tool_function_start(elf, pc - symbols->info->bias);
 }

@@ -10,18 +10,26 @@
 #include <time.h>
 
 #include "tracefile/read.h"
+#include "debug_file.h"
 #include "source.h"
 #include "symbol_table.h"
 
 struct tool_module_symbols {
 	const struct incstack__tracefile_module_info *info;
+	const char *path;     /* valid UTF-8, */
+	const char *build_id; /* and hexadecimal digits or null; for the user of this module */
 	Dwfl *dwfl;
 	Dwfl_Module *module;             /* null: the file cannot be read */
 	struct tool_symbol_table *table; /* null: no memory, or no file */
 	struct tool_source *source;      /* null: no debug information, or no memory */
 	Dwarf_Addr source_bias;          /* subtracted from an address for the source */
-	const char *why;                 /* not null: why its names cannot be read */
-	bool is_newer; /* the file has the recorded build-id, but is newer than the trace file */
+	struct tool_debug_file files;
+	const char *why; /* not null: why its names cannot be read */
+	bool is_newer;   /* the file has the recorded build-id, but is newer than the trace file */
+	bool has_only_symbols; /* its own file is not there; the one with the symbols is */
+	bool has_bad_source;   /* its debug information cannot be read at all */
+	uint32_t codes;        /* that were looked up, */
+	uint32_t unnamed;      /* and those without a name */
 };
 
 /* Opens the file of a module. *written is the time when the trace file was last written. `left`: see
@@ -30,6 +38,9 @@ void tool_module_symbols_open(struct tool_module_symbols *symbols,
 			      const struct incstack__tracefile_module_info *info,
 			      const struct timespec *written, uint64_t *left);
 void tool_module_symbols_close(struct tool_module_symbols *symbols);
+
+/* Whether its debug information is damaged, as far as it was read. */
+bool tool_module_symbols_is_damaged(const struct tool_module_symbols *symbols);
 
 /* Returns the mangled name of the symbol at a pc in memory, or null. */
 const char *tool_module_symbols_name(const struct tool_module_symbols *symbols, uint64_t pc);

@@ -9,6 +9,7 @@
 
 #include "tool/names.h"
 #include "report.h"
+#include "profile/files.h"
 
 static const struct incstack_profile_kind kinds[] = {
 	{"allocated", "bytes"},
@@ -16,6 +17,9 @@ static const struct incstack_profile_kind kinds[] = {
 	{"live at peak", "bytes"},
 	{"live at exit", "bytes"},
 };
+
+/* Of these, the kind that users see first. */
+enum { KIND_PEAK = 2 };
 
 static const struct incstack_profile_kind cpu_kinds[] = {
 	{"CPU time", "nanoseconds"},
@@ -42,6 +46,9 @@ static int child(struct incstack_profile *profile, uint32_t parent,
 		.name_length = strlen(from->name),
 		.file = from->file,
 		.line = from->line,
+		.module = from->module,
+		.build_id = from->build_id,
+		.address = from->address,
 		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
@@ -168,6 +175,18 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 	return error != 0 ? error : describe(profile, report);
 }
 
+/* Says which kind users see first, and what a sample stands for. */
+static int set_default(struct incstack_profile *profile, const struct tool_report *report)
+{
+	static const struct incstack_profile_kind space = {"space", "bytes"};
+	const uint64_t interval = report->replay->interval;
+
+	return tool_report_is_cpu(report)
+		       ? incstack__profile_set_default(profile, 0, &cpu_kinds[0], interval)
+		       : incstack__profile_set_default(profile, KIND_PEAK, &space,
+						       interval > 0 ? interval : 1);
+}
+
 #define CREATE(kinds, profile) \
 	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
 
@@ -179,6 +198,8 @@ int tool_report_profile(const struct tool_report *report, struct incstack_profil
 
 	if (error == 0) {
 		error = fill(*profile, report);
+		if (error == 0)
+			error = set_default(*profile, report);
 		if (error != 0)
 			incstack_profile_destroy(*profile);
 	}

@@ -92,16 +92,13 @@ static int say_error(int error)
 	return 1;
 }
 
-/* Writes the profile as folded stacks and as a flame graph, which leaves out what is too narrow. */
-static int write_profile(struct incstack_profile *profile, const char *prefix, uint32_t kind,
-			 FILE *out)
+/* Writes the profile as folded stacks, of which the smallest contexts are left out if they take too much room. */
+static int write_folded(struct incstack_profile *profile, const char *prefix, uint32_t kind,
+			FILE *out)
 {
 	struct incstack_profile_meta meta = {.size = sizeof(meta)};
-	int failed;
 	int error;
 
-	tool_progress_phase("writing the flame graph");
-	failed = write_file(profile, INCSTACK_FORMAT_HTML, prefix, TOOL_REPORT_PAGE, 0);
 	tool_progress_phase("writing the folded stacks");
 	error = tool_folded_fit(profile, kind, FOLDED_BYTES_MAX);
 	if (error != 0)
@@ -114,7 +111,20 @@ static int write_profile(struct incstack_profile *profile, const char *prefix, u
 			"keep "
 			"the file below %llu MiB\n",
 			meta.pruned, FOLDED_BYTES_MAX >> 20);
-	failed |= write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, TOOL_REPORT_FOLDED, kind);
+	return write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, TOOL_REPORT_FOLDED, kind);
+}
+
+/* Writes the profile as a flame graph, which leaves out what is too narrow, and in the other formats that are
+ * wished. */
+static int write_profile(struct incstack_profile *profile, const struct tool_report_wish *wish,
+			 uint32_t kind, FILE *out)
+{
+	int failed;
+
+	tool_progress_phase("writing the flame graph");
+	failed = write_file(profile, INCSTACK_FORMAT_HTML, wish->prefix, TOOL_REPORT_PAGE, 0);
+	if (wish->folded)
+		failed |= write_folded(profile, wish->prefix, kind, out);
 	return failed;
 }
 
@@ -148,7 +158,7 @@ static int write_reports(struct tool_report *report, const struct work *work,
 			deep, TOOL_DEPTH_MAX);
 	tool_symbols_tell(report->symbols, "warning: ", work->out);
 	fflush(work->out);
-	return write_profile(profile, work->wish->prefix, report->kind, work->out);
+	return write_profile(profile, work->wish, report->kind, work->out);
 }
 
 static int make_reports(struct tool_report *report, const struct work *work)

@@ -22,7 +22,8 @@ struct tool_report_wish {
 	size_t functions;   /* how many to print at most */
 	size_t contexts;    /* of each kind */
 	unsigned columns;   /* of the terminal */
-	const char *prefix; /* of the files PREFIX.folded and PREFIX.html */
+	const char *prefix; /* of the files PREFIX.html and PREFIX.folded */
+	bool folded;        /* whether PREFIX.folded is written */
 };
 /* The default: no kind, a dozen functions, a few contexts. */
 struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
@@ -133,8 +134,8 @@ int tool_trace_is_one(const char *file);
 /* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
 
-/* Reads `file`, prints the text report to `out`, and writes PREFIX.folded and PREFIX.html. sum may be
- * null. Returns an exit status. */
+/* Reads `file`, prints the text report to `out`, and writes PREFIX.html and, if it is wished,
+ * PREFIX.folded. sum may be null. Returns an exit status. */
 int tool_report_make(const char *file, const struct tool_report_wish *wish, FILE *out,
 		     struct tool_sum *sum);
 

@@ -28,8 +28,8 @@ struct extent {
 };
 
 struct tool_source {
-	Dwarf *dwarf;
 	uint64_t *left;
+	bool is_damaged;
 	struct unit *units;
 	uint32_t unit_count;
 	struct extent *extents; /* sorted */
@@ -55,6 +55,7 @@ static void add_extents(struct tool_source *source, Dwarf_Die *die, uint32_t uni
 		source->extents = more;
 		more[source->extent_count++] = (struct extent){low, high, unit};
 	}
+	source->is_damaged |= at < 0;
 }
 
 static bool add_unit(struct tool_source *source, Dwarf_Die *die)
@@ -63,6 +64,7 @@ static bool add_unit(struct tool_source *source, Dwarf_Die *die)
 
 	if (more == NULL)
 		return false;
+	source->is_damaged |= dwarf_tag(die) == DW_TAG_invalid;
 	source->units = more;
 	more[source->unit_count] = (struct unit){.die = *die};
 	add_extents(source, die, source->unit_count++);
@@ -83,15 +85,16 @@ struct tool_source *tool_source_make(Dwarf *dwarf, uint64_t *left)
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	Dwarf_Die split;
+	int got;
 
 	if (source == NULL)
 		return NULL;
-	source->dwarf = dwarf;
 	source->left = left;
-	while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, &split) == 0 &&
+	while ((got = dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, &split)) == 0 &&
 	       tool_source_spend(left))
 		if (!add_unit(source, split.addr != NULL ? &split : &die))
 			break;
+	source->is_damaged |= got < 0;
 	if (source->extent_count > 0)
 		qsort(source->extents, source->extent_count, sizeof(*source->extents), by_low);
 	return source;
@@ -125,10 +128,24 @@ static struct unit *find_unit(const struct tool_source *source, Dwarf_Addr addre
 	if (low == 0 || source->extents[low - 1].high <= address)
 		return NULL;
 	unit = &source->units[source->extents[low - 1].unit];
-	if (!unit->is_read && dwarf_getsrcfiles(&unit->die, &unit->files, &unit->file_count) != 0)
-		unit->files = NULL;
-	unit->is_read = true;
 	return unit;
+}
+
+/* The lines are read with the files. */
+static void read_unit(struct tool_source *source, struct unit *unit)
+{
+	if (unit->is_read)
+		return;
+	unit->is_read = true;
+	if (dwarf_getsrcfiles(&unit->die, &unit->files, &unit->file_count) == 0)
+		return;
+	unit->files = NULL;
+	source->is_damaged |= dwarf_hasattr(&unit->die, DW_AT_stmt_list) != 0;
+}
+
+bool tool_source_is_damaged(const struct tool_source *source)
+{
+	return source->is_damaged || *source->left == 0;
 }
 
 /* ---- functions ------------------------------------------------------------------------------ */
@@ -225,6 +242,7 @@ size_t tool_source_find(struct tool_source *source, Dwarf_Addr address,
 
 	if (unit == NULL)
 		return 0;
+	read_unit(source, unit);
 	function = tool_functions_find(&unit->functions, &unit->die, address, source->left);
 	count = function != NULL ? find_inlined(function, address, inlined, source->left) : 0;
 	for (size_t i = 0; i <= count; i++)

@@ -6,6 +6,7 @@
 #define INCSTACK_TOOL_SOURCE_H
 
 #include <elfutils/libdw.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ enum { TOOL_SOURCE_FRAMES_MOST = 64 };
 /* Returns null if there is no memory. The debug information must outlive the source. */
 struct tool_source *tool_source_make(Dwarf *dwarf, uint64_t *left);
 void tool_source_free(struct tool_source *source);
+
+/* Whether something could not be read so far. */
+bool tool_source_is_damaged(const struct tool_source *source);
 
 /* Finds the functions that an address of the debug information is in, innermost first; each is inlined into
  * the next one, and the last one is a function of its own. Returns their number; 0: nothing is known. The texts

@@ -17,6 +17,7 @@
 #include "tool/names.h"
 #include "jit_names.h"
 #include "module_symbols.h"
+#include "module_tell.h"
 #include "symbols.h"
 #include "texts.h"
 
@@ -46,6 +47,27 @@ struct tool_symbols {
 	uint64_t left;              /* see source.h */
 };
 
+/* ---- texts --------------------------------------------------------------------------- */
+
+/* Stores a text. Names and paths may be any bytes; a profile has UTF-8. */
+static const char *store(struct tool_symbols *symbols, const char *text)
+{
+	char valid[NAME_MAX_BYTES + 1];
+
+	valid[tool_name_valid(text, valid, NAME_MAX_BYTES)] = 0;
+	return tool_text(&symbols->texts, valid);
+}
+
+/* The same for a build-id, in hexadecimal digits. */
+static const char *store_id(struct tool_symbols *symbols, const struct incstack__identity *identity)
+{
+	char text[2 * INCSTACK__IDENTITY_MOST + 1] = "";
+
+	for (size_t i = 0; i < identity->length; i++)
+		snprintf(text + 2 * i, 3, "%02x", identity->bytes[i]);
+	return store(symbols, text);
+}
+
 /* ---- modules ---------------------------------------------------------------------- */
 
 static struct tool_module_symbols *module_of(struct tool_symbols *symbols,
@@ -58,19 +80,13 @@ static struct tool_module_symbols *module_of(struct tool_symbols *symbols,
 			return &symbols->modules[i];
 	module = &symbols->modules[symbols->module_count++];
 	tool_module_symbols_open(module, info, &symbols->written, &symbols->left);
+	module->path = store(symbols, info->path);
+	if (info->identity.kind == INCSTACK__IDENTITY_BUILD_ID)
+		module->build_id = store_id(symbols, &info->identity);
 	return module;
 }
 
 /* ---- names ------------------------------------------------------------------------ */
-
-/* Stores a text. Names and paths may be any bytes; a profile has UTF-8. */
-static const char *store(struct tool_symbols *symbols, const char *text)
-{
-	char valid[NAME_MAX_BYTES + 1];
-
-	valid[tool_name_valid(text, valid, NAME_MAX_BYTES)] = 0;
-	return tool_text(&symbols->texts, valid);
-}
 
 static const char *demangled(struct tool_symbols *symbols, const char *name)
 {
@@ -142,25 +158,38 @@ static size_t one(const char *name, struct tool_symbols_frame *frames)
 	return 1;
 }
 
+/* Cuts off the version of a symbol: NAME@VERSION. */
+static const char *without_version(const char *name, char *text, size_t size)
+{
+	const size_t length = strcspn(name, "@");
+
+	if (length == 0 || name[length] == 0 || length >= size)
+		return name;
+	memcpy(text, name, length);
+	text[length] = 0;
+	return text;
+}
+
 /* Names the function that has a pc and is not inlined. The name that the debug information has for it may lack
  * what the linker's name has, for example its parameters. */
-static const char *name_function(struct tool_symbols *symbols,
-				 const struct tool_module_symbols *module, uint64_t pc,
-				 const char *source_name)
+static const char *name_function(struct tool_symbols *symbols, struct tool_module_symbols *module,
+				 uint64_t pc, const char *source_name)
 {
 	const char *name = tool_module_symbols_name(module, pc);
 	char text[512];
 
 	if (name == NULL)
 		name = source_name;
+	module->codes++;
 	if (name != NULL)
-		return demangled(symbols, name);
+		return demangled(symbols, without_version(name, text, sizeof(text)));
+	module->unnamed++;
 	snprintf(text, sizeof(text), "%s+0x%" PRIx64, tool_base_name(module->info->path),
 		 tool_module_symbols_start(module, pc));
 	return store(symbols, text);
 }
 
-static size_t find_in_module(struct tool_symbols *symbols, const struct tool_module_symbols *module,
+static size_t find_in_module(struct tool_symbols *symbols, struct tool_module_symbols *module,
 			     uint64_t pc, struct tool_symbols_frame *frames)
 {
 	struct tool_source_frame source[TOOL_SOURCE_FRAMES_MOST];
@@ -169,17 +198,21 @@ static size_t find_in_module(struct tool_symbols *symbols, const struct tool_mod
 	if (count == 0)
 		source[count++] = (struct tool_source_frame){0};
 	for (size_t i = 0; i < count; i++) {
-		const bool is_inlined = i + 1 < count;
+		const struct tool_source_frame *from = &source[i];
+		const char *file = from->file;
 
-		frames[i] = (struct tool_symbols_frame){
-			.file = source[i].file != NULL ? store(symbols, source[i].file) : NULL,
-			.line = source[i].line,
-			.is_inlined = is_inlined};
-		if (!is_inlined)
-			frames[i].name = name_function(symbols, module, pc, source[i].name);
+		frames[i] = (struct tool_symbols_frame){.file = file != NULL ? store(symbols, file)
+									     : NULL,
+							.line = from->line,
+							.is_inlined = i + 1 < count,
+							.module = module->path,
+							.build_id = module->build_id,
+							.address = pc - module->info->bias};
+		if (!frames[i].is_inlined)
+			frames[i].name = name_function(symbols, module, pc, from->name);
 		else
-			frames[i].name = source[i].name != NULL ? demangled(symbols, source[i].name)
-								: "[inlined]";
+			frames[i].name =
+				from->name != NULL ? demangled(symbols, from->name) : "[inlined]";
 	}
 	return count;
 }
@@ -198,9 +231,8 @@ static size_t find_frames(struct tool_symbols *symbols, uint64_t code,
 	if (code == INCSTACK__CCT_NO_THREAD)
 		return one("[unknown thread]", frames);
 	if (code >= INCSTACK__CCT_THREADS)
-		return one(tool_text(&symbols->texts,
-				     incstack__tracefile_reader_name(symbols->reader,
-								     code - INCSTACK__CCT_THREADS)),
+		return one(store(symbols, incstack__tracefile_reader_name(
+						  symbols->reader, code - INCSTACK__CCT_THREADS)),
 			   frames);
 	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	/* A return address may be the first address of the next function, so 1 is subtracted. */
@@ -266,37 +298,9 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 	return info == NULL ? "" : tool_base_name(info->path);
 }
 
-enum { FILES_TOLD = 10 };
-
-static void tell_module(const struct tool_module_symbols *module, const char *before, FILE *out)
-{
-	fprintf(out, "%s%s", before, module->why != NULL ? "" : "the file ");
-	tool_name_clip(module->info->path, SIZE_MAX, '>', out);
-	if (module->why != NULL)
-		fprintf(out,
-			" %s, so its functions are shown as addresses; restore the file that ran, "
-			"or record again\n",
-			module->why);
-	else
-		fputs(" was replaced or changed after the recording, but has the recorded "
-		      "build-id, so its names are used\n",
-		      out);
-}
-
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out)
 {
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < symbols->module_count; i++) {
-		const struct tool_module_symbols *module = &symbols->modules[i];
-
-		if ((module->why == NULL && !module->is_newer) || ++count > FILES_TOLD)
-			continue;
-		tell_module(module, before, out);
-	}
-	if (count > FILES_TOLD)
-		fprintf(out, "%s%u more files are missing or changed\n", before,
-			count - FILES_TOLD);
+	tool_modules_tell(symbols->modules, symbols->module_count, before, out);
 }
 
 /* Finds the demangler of libstdc++, if libstdc++ is installed. Users who profile C++ programs have

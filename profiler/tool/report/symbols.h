@@ -22,8 +22,8 @@ struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *
 				       const struct timespec *written);
 void tool_symbols_close(struct tool_symbols *symbols);
 
-/* Prints a line for each file whose names were needed and could not be read, as it is not the one that
- * was recorded, or that was changed since and has the recorded build-id. Each line begins with `before`. */
+/* Prints a line for each file whose names or lines were needed, and are missing or doubtful. Each line begins
+ * with `before`. */
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out);
 
 /* A function that a code lies in, and where in it. */
@@ -31,9 +31,12 @@ struct tool_symbols_frame {
 	const char *
 		name; /* the function, else "module+0xoffset" with the offset of the function's start,
 			   * else the address. Never null. Equal names are one pointer. */
-	const char *file; /* the source file, UTF-8; null: unknown */
-	int32_t line;     /* in the source file; 0: unknown */
-	bool is_inlined;  /* into the next frame */
+	const char *file;     /* the source file, UTF-8; null: unknown */
+	int32_t line;         /* in the source file; 0: unknown */
+	bool is_inlined;      /* into the next frame */
+	const char *module;   /* the path of the file that has the code, UTF-8; null: unknown */
+	const char *build_id; /* of the module, in hexadecimal digits; null: unknown */
+	uint64_t address; /* as the module's symbols count; that of a caller lies inside the call */
 };
 
 /* Returns the frames of a code of the calling context tree: the functions that are inlined there, innermost

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Trace files and their spools. A report reads both and changes neither, because the process may
- * still run. After `incstack heap` has seen a process end, it turns the two into one file.
+ * still run. After `incstack heap` has seen a process end, it turns the two into one file, and packs the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,8 @@
 
 #include <incstack/incstack.h>
 
+#include "tracefile/packed.h"
+#include "tracefile/packed_format.h"
 #include "tracefile/spool_read.h"
 #include "tool/files.h"
 #include "tool/names.h"
@@ -70,10 +72,14 @@ static int read_rest(const char *file, const struct incstack__tracefile_header *
 {
 	const struct incstack__spool_header *spool;
 	size_t size = 0;
-	unsigned char *data = read_spool(file, &size);
+	unsigned char *data;
 	int error = INCSTACK_EINVAL;
 
 	*rest = (struct rest){0};
+	/* A packed file is whole. */
+	if (header->version & INCSTACK__TRACEFILE_PACKED)
+		return INCSTACK_EINVAL;
+	data = read_spool(file, &size);
 	spool = data != NULL ? incstack__spool_header(data, size, header) : NULL;
 	if (spool != NULL) {
 		rest->pid = spool->pid;
@@ -247,4 +253,49 @@ void tool_trace_settle(const char *file)
 	free(rest.blocks);
 	if (fd >= 0)
 		close(fd);
+}
+
+/* ---- packing ---------------------------------------------------------------------------- */
+
+/* Returns 0, INCSTACK_E* or, if writing fails, INCSTACK_EIO with its errno. */
+static int pack(const char *file, int to)
+{
+	const int fd = tool_files_input(file);
+	FILE *out = fdopen(to, "w");
+	struct stat status;
+	void *data = MAP_FAILED;
+	int error = INCSTACK_EINVAL;
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0)
+		data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data != MAP_FAILED && out != NULL) {
+		watch(file, data, (size_t)status.st_size);
+		error = incstack__tracefile_pack(data, (size_t)status.st_size, out);
+	}
+	if (data != MAP_FAILED)
+		munmap(data, (size_t)status.st_size);
+	if (fd >= 0)
+		close(fd);
+	if (out != NULL && fclose(out) != 0 && error == 0)
+		error = INCSTACK_EIO;
+	return error;
+}
+
+void tool_trace_pack(const char *file)
+{
+	const int to = tool_files_replace(file);
+	const int error = to >= 0 ? pack(file, to) : 0;
+	const int why = errno;
+
+	if (to < 0)
+		return;
+	if (tool_files_replaced(file, error != 0) == 0 && error == 0)
+		return;
+	if (error != INCSTACK_EINVAL)
+		fprintf(stderr,
+			"incstack: %s stays as large as it is, because packing it failed: %s\n",
+			tool_name(file),
+			error == INCSTACK_EIO ? strerror(why)
+			: error != 0          ? incstack_error_text(error)
+					      : strerror(errno));
 }

@@ -16,4 +16,7 @@ void tool_trace_unmap(void *data, size_t size);
 /* Moves what the spool of an ended process has into its trace file. */
 void tool_trace_settle(const char *file);
 
+/* Packs a trace file that nobody writes any more. If that is impossible, the file stays as it is. */
+void tool_trace_pack(const char *file);
+
 #endif

@@ -25,6 +25,9 @@ struct allocation {
 	uint32_t node;
 };
 
+/* A trace of a few bytes adds a context for each function that is inlined at its pointer. */
+enum { INLINED_MOST = 256, NODES_LEAST = 1 << 21, NODES_EACH = 16 };
+
 struct heaptrack {
 	struct incstack__reader *reader;
 	struct incstack__lines lines;
@@ -134,6 +137,8 @@ static int on_pointer(struct heaptrack *in)
 	if (!next(in, &address) || !next(in, &module))
 		return refuse(in, "an instruction pointer without a module");
 	do {
+		if (in->frames_used - pointer.first == INLINED_MOST)
+			return refuse(in, "more than 256 functions at an instruction pointer");
 		error = add_frame(in);
 	} while (!error && in->line.length);
 	if (!error)
@@ -156,6 +161,8 @@ static int on_trace(struct heaptrack *in)
 	if (!next(in, &pointer) || !next(in, &caller) || !pointer || pointer > in->pointers_used ||
 	    caller > in->traces_used)
 		return refuse(in, "a trace of something that is not there");
+	if (in->reader->profile->nodes_used > NODES_LEAST + in->lines.taken * NODES_EACH)
+		return refuse(in, "more contexts than a file of this size has");
 	if (caller)
 		node = in->traces[caller - 1];
 	error = incstack__reserve((void **)&in->traces, &in->traces_room, in->traces_used + 1,

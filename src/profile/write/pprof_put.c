@@ -25,6 +25,14 @@ void incstack__pprof_put_close(struct incstack__pprof_put *put)
 	free(put->strings_of);
 }
 
+int incstack__pprof_put_start(pb_byte_t **buffer, size_t *room, size_t size, pb_ostream_t *stream)
+{
+	int error = incstack__reserve((void **)buffer, room, size, 1);
+
+	*stream = pb_ostream_from_buffer(*buffer, *room);
+	return error;
+}
+
 bool incstack__pprof_put_number(pb_ostream_t *stream, uint32_t field, uint64_t value)
 {
 	return !value ||
@@ -61,7 +69,6 @@ int incstack__pprof_put_string(struct incstack__pprof_put *put, const char *text
 	return incstack__pprof_put_field(put, PPROF_STRING, text, length);
 }
 
-/* Finds or writes the string of the name whose number is `name` - 1. For 0, the string is 0. */
 int incstack__pprof_put_name(struct incstack__pprof_put *put, uint32_t name, uint64_t *string)
 {
 	const struct incstack_profile *profile = put->profile;
@@ -86,7 +93,6 @@ int incstack__pprof_put_name(struct incstack__pprof_put *put, uint32_t name, uin
 	return error;
 }
 
-/* Writes a message of two numbers in fields 1 and 2. */
 int incstack__pprof_put_numbers(struct incstack__pprof_put *put, uint32_t field, uint64_t a,
 				uint64_t b)
 {

@@ -24,6 +24,9 @@ int incstack__pprof_put_open(struct incstack__pprof_put *put,
 			     const struct incstack_profile *profile, FILE *stream);
 void incstack__pprof_put_close(struct incstack__pprof_put *put);
 
+/* Makes a stream over a buffer with room for `size` bytes. */
+int incstack__pprof_put_start(pb_byte_t **buffer, size_t *room, size_t size, pb_ostream_t *stream);
+
 /* Writes a number, unless it is 0, to a message that is being made. */
 bool incstack__pprof_put_number(pb_ostream_t *stream, uint32_t field, uint64_t value);
 

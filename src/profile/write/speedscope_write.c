@@ -140,8 +140,10 @@ static int finish(struct incstack__profile_writer *common)
 	int error = 0;
 
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-	      "\"exporter\":\"incstack\",\"activeProfileIndex\":0,\"name\":",
+	      "\"exporter\":\"incstack\",\"activeProfileIndex\":",
 	      stream);
+	incstack__json_number(incstack__default_kind(profile), stream);
+	fputs(",\"name\":", stream);
 	incstack__json_string(profile->meta.program ? profile->meta.program : "profile", stream);
 	fputs(",\n\"incstack\":{", stream);
 	incstack__json_meta(profile, stream);

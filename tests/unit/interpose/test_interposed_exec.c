@@ -27,7 +27,7 @@ static void on_exec(void)
 }
 
 static const struct incstack__recorder recorder = {.on_exec = on_exec, .on_exit = on_exec};
-const struct incstack__recorder *incstack__stub_recorder;
+const struct incstack__recorder *_Atomic incstack__stub_recorder;
 
 /* ---- in place of libc's functions and of the search for them ------------------------------ */
 
@@ -66,7 +66,7 @@ static const struct {
 	{"execvpe", (void *)pass_all}, {"fexecve", (void *)pass_fd}, {"execveat", (void *)pass_at},
 };
 
-void *incstack__stub_find(void **cache, const char *name)
+void *incstack__stub_find(void *_Atomic *cache, const char *name)
 {
 	*cache = NULL;
 	for (size_t i = 0; i < sizeof(fakes) / sizeof(fakes[0]); i++)
@@ -77,7 +77,7 @@ void *incstack__stub_find(void **cache, const char *name)
 	return *cache;
 }
 
-void *incstack__stub_next(void **cache, const char *name)
+void *incstack__stub_next(void *_Atomic *cache, const char *name)
 {
 	return incstack__stub_find(cache, name);
 }

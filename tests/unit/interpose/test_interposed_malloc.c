@@ -40,22 +40,23 @@ static void on_free(const void *block)
 }
 
 static const struct incstack__recorder recorder = {.on_alloc = on_alloc, .on_free = on_free};
-const struct incstack__recorder *incstack__stub_recorder;
+const struct incstack__recorder *_Atomic incstack__stub_recorder;
 
 /* dlsym allocates, and frees the text of an earlier error. */
 static void *known_free, *known_calloc;
 
-void *incstack__stub_find(void **cache, const char *name)
+void *incstack__stub_find(void *_Atomic *cache, const char *name)
 {
 	if (known_free != NULL && strcmp(name, "free") == 0)
-		return *cache = known_free;
-	if (known_calloc != NULL && strcmp(name, "calloc") == 0)
-		return *cache = known_calloc;
-	*cache = dlsym(RTLD_NEXT, name);
+		*cache = known_free;
+	else if (known_calloc != NULL && strcmp(name, "calloc") == 0)
+		*cache = known_calloc;
+	else
+		*cache = dlsym(RTLD_NEXT, name);
 	return *cache;
 }
 
-void *incstack__stub_next(void **cache, const char *name)
+void *incstack__stub_next(void *_Atomic *cache, const char *name)
 {
 	return incstack__stub_find(cache, name);
 }

@@ -194,6 +194,34 @@ START_TEST(heaptrack_refuses)
 }
 END_TEST
 
+/* A pointer line of many functions, and traces that call each other. */
+START_TEST(heaptrack_is_bounded)
+{
+	enum { FUNCTIONS = 256, TRACES = 40000 };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	fputs("v 1 3\ns 1 f\ni 1 1", out);
+	for (int i = 0; i < FUNCTIONS; i++)
+		fputs(" 1 1 1", out);
+	for (unsigned i = 0; i < TRACES; i++)
+		fprintf(out, "\nt 1 %x", i);
+	fputs("\n", out);
+	fclose(out);
+	refuses(INCSTACK_FORMAT_HEAPTRACK, text, "more contexts than a file of this size has");
+	free(text);
+	out = open_memstream(&text, &size);
+	fputs("v 1 3\ns 1 f\ni 1 1", out);
+	for (int i = 0; i <= FUNCTIONS; i++)
+		fputs(" 1 1 1", out);
+	fputs("\n", out);
+	fclose(out);
+	refuses(INCSTACK_FORMAT_HEAPTRACK, text, "more than 256 functions");
+	free(text);
+}
+END_TEST
+
 static const char massif_text[] =
 	"desc: --massif-out-file=ms.out\ncmd: ./a\ntime_unit: i\n#-----------\nsnapshot=0\n"
 	"heap_tree=detailed\nn0: 5 (heap allocation functions) malloc\n"
@@ -371,6 +399,7 @@ int main(void)
 	tcase_add_test(tests, heaptrack);
 	tcase_add_test(tests, heaptrack_old);
 	tcase_add_test(tests, heaptrack_refuses);
+	tcase_add_test(tests, heaptrack_is_bounded);
 	tcase_add_test(tests, massif);
 	tcase_add_test(tests, dhat);
 	tcase_add_test(tests, packed_streams);

@@ -6,6 +6,7 @@
 #include <incstack/pcct.h>
 
 #include "failing.h"
+#include "find_context.h"
 #include "profile_files.h"
 #include "run_suite.h"
 #include "profile/analysis.h"
@@ -298,6 +299,66 @@ static int pcct_scenario(long n, bool for_ever, bool *something_failed)
 	return result;
 }
 
+enum { ABOVE = 80, CALLERS = 3 };
+
+/* main calls `middle`, which calls leaf, which calls itself at ABOVE other addresses. */
+static void make_frames(struct incstack_frame_object *frames, uint64_t middle)
+{
+	for (int i = 0; i < CALLERS + ABOVE; i++)
+		frames[i] = (struct incstack_frame_object){
+			.parent = i ? &frames[i - 1] : NULL,
+			.function = i == 0   ? 1
+				    : i == 1 ? middle
+					     : 9,
+			.address = (uintptr_t)(1000 - i) * 8,
+			.position = -1,
+			.flags =
+				INCSTACK_OBJECT_FILLED | (i ? 0u : (uint32_t)INCSTACK_OBJECT_BASE)};
+}
+
+static int add_one(struct incstack_pcct *pcct, const struct incstack_frame_object *top,
+		   const struct incstack_frame_object *old)
+{
+	struct incstack_trace traces[2];
+	const struct incstack_tree tree = {traces, 2, 1, 0};
+
+	traces[0] =
+		(struct incstack_trace){.next = &traces[1], .weight = 1, .top = top, .old = old};
+	traces[1] = (struct incstack_trace){.weight = 1, .top = top, .old = top};
+	return incstack_pcct_add_tree(pcct, &tree);
+}
+
+/* The leaf was visited below function 2. A sample below function 3, at the same addresses, finds no
+ * memory. Then it must be forgotten that the addresses were visited, or the next sample there would be
+ * counted below function 2. */
+START_TEST(a_lost_sample_ends_visits)
+{
+	const struct incstack_pcct_options options = {.size = sizeof(options), .contexts = 1000};
+	struct incstack_frame_object before[CALLERS + ABOVE], after[CALLERS + ABOVE];
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
+	struct incstack_pcct *pcct;
+	uint32_t at;
+	int lost;
+
+	make_frames(before, 2);
+	make_frames(after, 3);
+	ck_assert_int_eq(incstack_pcct_create(&options, &pcct), 0);
+	ck_assert_int_eq(add_one(pcct, &before[2], NULL), 0);
+	arm(0, true);
+	lost = add_one(pcct, &after[CALLERS + ABOVE - 1], &after[0]);
+	disarm();
+	ck_assert_int_eq(lost, INCSTACK_ENOMEM);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.dropped, 2);
+	ck_assert_int_eq(add_one(pcct, &after[2], &after[2]), 0);
+	at = find_context(pcct, INCSTACK_PCCT_NONE, -1, 1);
+	at = find_context(pcct, at, -1, 3);
+	ck_assert_uint_ne(at, INCSTACK_PCCT_NONE);
+	ck_assert_uint_ne(find_context(pcct, at, -1, 9), INCSTACK_PCCT_NONE);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
 static int name_frame(void *context, const struct incstack_profile_frame *frame,
 		      struct incstack_profile_source *source)
 {
@@ -379,6 +440,7 @@ int main(void)
 	tcase_add_test(all, labels_and_mappings);
 	tcase_add_test(all, several_profiles);
 	tcase_add_test(all, one_profile);
+	tcase_add_test(all, a_lost_sample_ends_visits);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);
 }

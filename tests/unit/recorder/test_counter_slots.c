@@ -3,7 +3,7 @@
  * Tests the counter slots of threads that come and go. A living thread has a slot of its own as
  * long as there are enough, and the counts of an ended thread are kept.
  */
-#include "recorder/slot.c"
+#include "recorder/output/slot.c"
 
 #include "run_suite.h"
 

@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <time.h>
 
-#include "recorder/lock.c"
+#include "recorder/recording/lock.c"
 
 #include "run_suite.h"
 

@@ -4,7 +4,7 @@
  * which records are released and when, that nothing is lost with them, and what is noted when
  * there is no room.
  */
-#include "recorder/context.c"
+#include "recorder/threads/context.c"
 
 #include <check.h>
 #include <stdbool.h>

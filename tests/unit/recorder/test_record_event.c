@@ -4,8 +4,12 @@
  * An event takes the fast path only as long as nothing changes for the whole recording. Samples
  * are refused, and batches fail, when a test says so.
  */
-#include "recorder/event.c"
-#include "recorder/room.c"
+#include <signal.h>
+
+#include "recorder/events/enter.c"
+#include "recorder/events/events.c"
+#include "recorder/heap/heap.c"
+#include "recorder/events/room.c"
 
 #include "run_suite.h"
 
@@ -107,7 +111,7 @@ START_TEST(events_in_a_return_without_room)
 	record->quick = 0;
 	batch_fails = core_is_busy = true;
 	put();
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	core_is_busy = false;
 	ck_assert_uint_eq(record->live.dropped, 0);
 	ck_assert_uint_eq(record->live.refused, 1);
@@ -133,7 +137,7 @@ START_TEST(events_without_a_batch)
 	batch_fails = true;
 	for (unsigned i = 1; i <= 5; i++) {
 		put();
-		incstack__record_free(block);
+		incstack__heap_on_free(block);
 		ck_assert_uint_eq(record->live.dropped, 2 * i);
 		ck_assert_uint_eq(flushes, 2 * i);
 	}
@@ -142,7 +146,7 @@ START_TEST(events_without_a_batch)
 	ck_assert_uint_eq(record->slot->samples_started, 10);
 	batch_fails = false;
 	put();
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	ck_assert_uint_eq(record->live.dropped, 10);
 	ck_assert_uint_eq(record->traces, 1);
 	ck_assert_uint_eq(record->retrieved, 10);
@@ -189,7 +193,7 @@ START_TEST(full_log)
 	record->log.used = record->log.size;
 	put();
 	ck_assert_uint_eq(record->live.dropped, 1);
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	ck_assert_uint_eq(record->live.dropped, 2);
 	ck_assert_uint_eq(flushes, 0);
 }
@@ -205,11 +209,11 @@ START_TEST(events_inside_an_event)
 	const size_t used = record->log.used;
 	incstack__record_local.state = record->high - 16;
 	put();
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	ck_assert_uint_eq(record->slot->interrupting, 2);
 	incstack__record_local.state = INCSTACK__INSIDE; /* it is the recorder's own */
 	put();
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	ck_assert_uint_eq(record->slot->interrupting, 2);
 	ck_assert_uint_eq(record->log.used, used);
 	ck_assert_uint_eq(record->slot->samples_started, 1);
@@ -270,12 +274,12 @@ START_TEST(change_ends_quick_events)
 	static const char block[16];
 
 	make_quick(record);
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	ck_assert_uint_eq(rooms, 0);
 	incstack__recording.changes++;
 	put();
 	ck_assert_uint_eq(rooms, 1);
-	incstack__record_free(block);
+	incstack__heap_on_free(block);
 	ck_assert_uint_eq(rooms, 2);
 }
 END_TEST
@@ -346,7 +350,7 @@ START_TEST(stamps_of_the_counter)
 		ck_assert_uint_gt(record->log.stamp, last);
 		ck_assert_uint_le(record->log.stamp, incstack__recording.counter);
 		last = record->log.stamp;
-		incstack__record_free(block);
+		incstack__heap_on_free(block);
 		ck_assert_uint_gt(record->log.stamp, last);
 		ck_assert_uint_le(record->log.stamp, incstack__recording.counter);
 	}

@@ -6,7 +6,7 @@
  */
 #include <time.h>
 
-#include "recorder/exit.c"
+#include "recorder/threads/exit.c"
 
 #include "exit_alone.h"
 #include "run_suite.h"
@@ -16,7 +16,7 @@
 /* Whether the thread need not run now, or has run since it had made so many steps. */
 static int has_run(const struct thread *thread, uint64_t steps)
 {
-	const int held = __atomic_load_n(&thread->record.held, __ATOMIC_ACQUIRE);
+	const int held = atomic_load_explicit(&thread->record.held, memory_order_acquire);
 
 	return !thread->answers || __atomic_load_n(&thread->stops, __ATOMIC_ACQUIRE) ||
 	       (held != WANTED && held != RELEASED) || steps_of(thread) != steps;
@@ -277,7 +277,7 @@ START_TEST(held_thread_goes_on)
 	begin_test();
 	thread->record.held = WANTED;
 	ck_assert_int_eq(pthread_create(&thread->thread, NULL, run_held, thread), 0);
-	while (__atomic_load_n(&thread->record.held, __ATOMIC_ACQUIRE) != HELD)
+	while (atomic_load_explicit(&thread->record.held, memory_order_acquire) != HELD)
 		nap();
 	write_held(&thread->record, 0);
 	ck_assert_int_eq(pthread_join(thread->thread, NULL), 0);

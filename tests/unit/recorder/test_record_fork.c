@@ -4,8 +4,8 @@
  * is recorded begins anew, and one whose parent was in the middle of an event finishes that event
  * first and counts the events that come too early.
  */
-#include "recorder/fork.c"
-#include "recorder/memory.c"
+#include "recorder/threads/fork.c"
+#include "recorder/system/memory.c"
 
 #include "run_suite.h"
 
@@ -209,11 +209,11 @@ START_TEST(released_memory)
 
 	begin_test(1);
 	for (int i = 0; i < 3; i++)
-		memory[i] = incstack__record_allocate(NULL, 5000);
+		memory[i] = incstack__wiped_allocate(NULL, 5000);
 	for (int i = 0; i < 3; i++) {
 		unsigned left = 0;
 
-		incstack__record_release(NULL, memory[(_i + i) % 3], 5000);
+		incstack__wiped_release(NULL, memory[(_i + i) % 3], 5000);
 		for (const struct piece *piece = pieces; piece != NULL; piece = piece->next)
 			left++;
 		ck_assert_uint_eq(left, (unsigned)(2 - i));

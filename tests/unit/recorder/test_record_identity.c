@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "recorder/identity.c"
+#include "recorder/code/identity.c"
 
 #include "run_suite.h"
 

@@ -3,8 +3,10 @@
  * Tests the recorder where a program jumps, switches to a context, unloads code or ends a
  * thread, and where the shared record must be used; without the rest of the recorder.
  */
-#include "recorder/event.c"
-#include "recorder/room.c"
+#include "recorder/events/enter.c"
+#include "recorder/events/events.c"
+#include "recorder/heap/heap.c"
+#include "recorder/events/room.c"
 
 #include "run_suite.h"
 
@@ -146,14 +148,14 @@ START_TEST(left_by_a_jump)
 	ck_assert_uint_eq(flushes, 0);
 	ck_assert_uint_eq(unwindings, 0);
 	incstack__record_local.state = record->high; /* on another stack, which was left */
-	ck_assert_int_eq(end_left_event(HERE), 1);
+	ck_assert_int_eq(incstack__event_end_left(HERE), 1);
 	ck_assert_uint_eq(unwindings, 1);
 	ck_assert_uint_eq(record->traces, 3);
 	ck_assert_uint_eq(skips, 2);
 	ck_assert_uint_eq(incstack__record_local.state, 0);
 	incstack__record_local.state = record->low; /* below every frame that runs */
-	ck_assert_int_eq(end_left_event(record->low - 1), 0);
-	ck_assert_int_eq(end_left_event(record->high), 0);
+	ck_assert_int_eq(incstack__event_end_left(record->low - 1), 0);
+	ck_assert_int_eq(incstack__event_end_left(record->high), 0);
 	record->check = NULL;
 	samples++;
 	incstack__record_unload(INCSTACK__UNLOAD_BEGINS, NULL);
@@ -163,20 +165,20 @@ START_TEST(left_by_a_jump)
 	/* That was the thread's first event, in which its record was to be made. */
 	incstack__record_local.mine = NULL;
 	incstack__record_local.state = HERE;
-	ck_assert_int_eq(end_left_event(HERE), 0);
-	ck_assert_int_eq(end_left_event(HERE - 8), 0);
-	ck_assert_int_eq(end_left_event(HERE + 8), 1);
+	ck_assert_int_eq(incstack__event_end_left(HERE), 0);
+	ck_assert_int_eq(incstack__event_end_left(HERE - 8), 0);
+	ck_assert_int_eq(incstack__event_end_left(HERE + 8), 1);
 	ck_assert_uint_eq(incstack__record_local.state, 0);
-	ck_assert_int_eq(end_left_event(HERE), 0);
+	ck_assert_int_eq(incstack__event_end_left(HERE), 0);
 	incstack__record_local.state = HERE;
-	count_interrupting(); /* there is no record in use */
+	incstack__event_count_interrupting(); /* there is no record in use */
 	ck_assert_uint_eq(record->slot->interrupting, 0);
 	incstack__record_local.mine = record;
 	incstack__recording.on = 0;
-	count_interrupting();
+	incstack__event_count_interrupting();
 	ck_assert_uint_eq(record->slot->interrupting, 0);
 	incstack__recording.on = 1;
-	count_interrupting();
+	incstack__event_count_interrupting();
 	ck_assert_uint_eq(record->slot->interrupting, 1);
 	incstack__record_local.state = 0;
 }
@@ -223,7 +225,7 @@ START_TEST(shared_record)
 	incstack__record_jump(HERE);
 	incstack__record_switch(&for_all);
 	incstack__record_thread_end();
-	incstack__record_free(&for_all);
+	incstack__heap_on_free(&for_all);
 	ck_assert_uint_eq(for_all.log.used, used);
 	ck_assert_uint_eq(entered, 0);
 	ck_assert_uint_eq(locked, 0);
@@ -233,6 +235,26 @@ START_TEST(shared_record)
 	ck_assert_uint_gt(for_all.log.used, used);
 	for_all.stack = NULL; /* in a child in which it could not be made */
 	put();
+	ck_assert_uint_eq(locked, 0);
+}
+END_TEST
+
+/* A deallocation on another stack whose record is full: the batch of the shared record is written by a
+ * thread that owns its stack. */
+START_TEST(deallocation_elsewhere)
+{
+	struct incstack__record *record = begin_shared();
+
+	record->low = record->high = 0;
+	record->log.used = record->log.size;
+	for_all.log.used = for_all.log.size;
+	flushes = 0;
+	incstack__heap_on_free(&for_all);
+	ck_assert_uint_eq(flushes, 1);
+	ck_assert_uint_eq(owned, 1);
+	ck_assert_uint_gt(for_all.log.used, 0);
+	ck_assert_uint_eq(for_all.live.dropped, 0);
+	ck_assert_uint_eq(record->log.used, record->log.size);
 	ck_assert_uint_eq(locked, 0);
 }
 END_TEST
@@ -248,6 +270,7 @@ int main(void)
 	tcase_add_test(tests, left_by_a_jump);
 	tcase_add_test(tests, end_of_a_thread);
 	tcase_add_test(tests, shared_record);
+	tcase_add_test(tests, deallocation_elsewhere);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -3,7 +3,7 @@
  * Tests the recorder's lists of modules: which entries are equal, lists that need more memory or
  * get none, and what the dynamic linker is asked for.
  */
-#include "recorder/modules.c"
+#include "recorder/code/modules.c"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 #include <check.h>
 
 #include "tracefile/write.h"
-#include "recorder/new.c"
+#include "recorder/heap/new.c"
 
 #include "run_suite.h"
 
@@ -20,7 +20,7 @@ static unsigned recorded;
 enum { NEAR = 0x5000, BYTES = 48 };
 #define FAR ((uint64_t)1 << 60) /* an address that needs a wide event */
 
-void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller)
+void incstack__heap_on_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
 	(void)block;
 	ck_assert_uint_eq(bytes, BYTES);
@@ -40,8 +40,8 @@ static bool is_recorded(uint64_t block, uint64_t position)
 {
 	const unsigned before = recorded;
 
-	incstack__record_new((const void *)(uintptr_t)block, BYTES,
-			     (struct incstack__caller){.fp = 5}, position);
+	incstack__heap_on_new((const void *)(uintptr_t)block, BYTES,
+			      (struct incstack__caller){.fp = 5}, position);
 	return recorded > before;
 }
 
@@ -66,7 +66,7 @@ START_TEST(recorded_by_malloc)
 
 	begin();
 	incstack__tracefile_put_alloc(&mine.log, 0, 0x9000, 16, 0); /* before the operator */
-	position = incstack__record_position();
+	position = incstack__heap_position();
 	ck_assert_uint_eq(position, mine.log.used);
 	for (uint64_t i = 0; i < 3; i++) /* what the allocator has also allocated */
 		incstack__tracefile_put_alloc(&mine.log, 0, 0xa000 + 64 * i, events[i].bytes,
@@ -90,7 +90,7 @@ START_TEST(freed_and_timed)
 	uint64_t position;
 
 	begin();
-	position = incstack__record_position();
+	position = incstack__heap_position();
 	incstack__tracefile_put_free(&mine.log, 0, NEAR);
 	incstack__tracefile_put_free(&mine.log, 0, FAR);
 	ck_assert(is_recorded(NEAR, position));
@@ -112,16 +112,16 @@ START_TEST(not_in_the_log)
 
 	begin();
 	incstack__tracefile_put_alloc(&mine.log, 0, NEAR, 16, 0);
-	position = incstack__record_position();
+	position = incstack__heap_position();
 	incstack__record_local.newest = (const void *)NEAR;
 	ck_assert(!is_recorded(NEAR, position));
-	ck_assert_uint_eq(incstack__record_position(), position);
+	ck_assert_uint_eq(incstack__heap_position(), position);
 	ck_assert_ptr_null(incstack__record_local.newest);
 	ck_assert(is_recorded(NEAR, position));
 	incstack__tracefile_log_clear(&mine.log);
 	ck_assert(is_recorded(NEAR, position));
 	incstack__record_local.mine = NULL;
-	ck_assert_uint_eq(incstack__record_position(), 0);
+	ck_assert_uint_eq(incstack__heap_position(), 0);
 	ck_assert(is_recorded(NEAR, 0));
 }
 END_TEST

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "recorder/await.c"
-#include "recorder/recording.c"
+#include "recorder/system/await.c"
+#include "recorder/recording/recording.c"
 
 #include "run_suite.h"
 

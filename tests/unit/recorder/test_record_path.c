@@ -44,12 +44,12 @@ static int close_maps(int fd)
 	return 0;
 }
 
-#include "recorder/kernel.h"
+#include "recorder/system/kernel.h"
 
 #define incstack__kernel_open open_maps
 #define incstack__kernel_read read_maps
 #define incstack__kernel_close close_maps
-#include "recorder/path.c"
+#include "recorder/system/path.c"
 #undef incstack__kernel_close
 #undef incstack__kernel_read
 #undef incstack__kernel_open

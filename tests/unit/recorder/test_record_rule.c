@@ -6,7 +6,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "recorder/rule.c"
+#include "recorder/code/rule.c"
 
 #include "run_suite.h"
 

@@ -6,7 +6,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "recorder/shown.c"
+#include "recorder/events/shown.c"
 
 #include "run_suite.h"
 

@@ -2,9 +2,10 @@
  *
  * Tests the memory of the recorder that outlives the process: what the handlers of ticks get of it.
  */
-#include "recorder/small_file.c"
-#include "recorder/spool.c"
-#include "recorder/spool_file.c"
+#include "recorder/system/small_file.c"
+#include "recorder/output/spool.c"
+#include "recorder/output/spool_file.c"
+#include "recorder/log/log_memory.c"
 
 #include "run_suite.h"
 #include "spooled.h"

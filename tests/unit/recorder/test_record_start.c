@@ -8,6 +8,8 @@
 
 #include "refused.h"
 
+#include "recorder/cpu/cpu_kind.c"
+#include "recorder/heap/heap_kind.c"
 #include "recorder/start.c"
 
 #include "record_folder.h"
@@ -57,7 +59,7 @@ START_TEST(options_and_defaults)
 	const struct incstack__recording *r = &incstack__recording;
 	const struct incstack__recorder *recorder = start_with("file=%s");
 
-	ck_assert(recorder != NULL && recorder->on_alloc == incstack__record_alloc);
+	ck_assert(recorder != NULL && recorder->on_alloc == incstack__heap_on_alloc);
 	ck_assert_int_eq(r->fd, -1);
 	ck_assert_uint_eq(r->mode, INCSTACK_MODE_PATCH);
 	ck_assert_uint_eq(r->interval, 1);
@@ -81,8 +83,8 @@ START_TEST(options_and_defaults)
 	ck_assert_uint_eq(created.distance, 0);
 	ck_assert_uint_eq(created_embedder.size, sizeof(created_embedder));
 	ck_assert(created_embedder.code.find_rule == created_embedder.code.find_rule_quickly);
-	ck_assert(created_embedder.memory.allocate == incstack__record_allocate);
-	ck_assert(created_embedder.memory.release == incstack__record_release);
+	ck_assert(created_embedder.memory.allocate == incstack__wiped_allocate);
+	ck_assert(created_embedder.memory.release == incstack__wiped_release);
 	ck_assert(created_embedder.memory.allocate_traces == incstack__spool_chunk);
 	ck_assert(created_embedder.memory.release_traces == incstack__spool_chunk_release);
 
@@ -111,17 +113,17 @@ START_TEST(kinds_of_recording)
 	const struct incstack__recorder *heap = start_with("file=%s");
 	const struct incstack__recorder *cpu;
 
-	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACEFILE_OF_HEAP);
+	ck_assert_uint_eq(incstack__kind->number, INCSTACK__TRACEFILE_OF_HEAP);
 	ck_assert_ptr_null(created_embedder.signals.find_rule);
 	ck_assert_ptr_null(heap->on_thread_begin);
-	ck_assert_uint_eq(served, 0);
+	ck_assert_uint_eq(begun, 0);
 	cpu = start_with("kind=1;interval=1000000;file=%s");
 	ck_assert_ptr_nonnull(cpu);
-	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACEFILE_OF_CPU);
+	ck_assert_uint_eq(incstack__kind->number, INCSTACK__TRACEFILE_OF_CPU);
 	ck_assert(created_embedder.code.find_rule == incstack__record_find_rule);
 	ck_assert(created_embedder.signals.find_rule == incstack__record_find_rule);
 	ck_assert(cpu->on_thread_begin == incstack__serve_thread);
-	ck_assert_uint_eq(served, 1);
+	ck_assert_uint_eq(begun, 1);
 	ck_assert_int_eq(incstack__recording.elapsed, 0);
 	ck_assert_ptr_nonnull(start_with("kind=1;elapsed=1;file=%s"));
 	ck_assert_int_eq(incstack__recording.elapsed, 1);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/thunks.c"
+#include "recorder/events/thunks.c"
 
 #include "run_suite.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "recorder/seccomp_filter.c"
+#include "recorder/system/seccomp_filter.c"
 #include "run_suite.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -57,6 +57,16 @@ uint64_t tool_files_process_start(uint64_t pid)
 	return 0;
 }
 
+int tool_files_replace(const char *path)
+{
+	return -1;
+}
+
+int tool_files_replaced(const char *path, bool failed)
+{
+	return -1;
+}
+
 #pragma GCC diagnostic pop
 
 /* ---- tests -------------------------------------------------------------------------------- */

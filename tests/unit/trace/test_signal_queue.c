@@ -398,6 +398,28 @@ START_TEST(another_owner)
 }
 END_TEST
 
+/* A wrong top is refused when a walk would begin at it. The request stays, and its trace is right. */
+START_TEST(wrong_top_of_a_poll)
+{
+	open_five(4);
+	const struct incstack_top top = poll_top();
+	const struct incstack_top wrong[] = {
+		{.pc = 0, .sp = top.sp, .fp = top.fp},
+		{.pc = top.pc, .sp = top.sp + 1, .fp = top.fp},
+		{.pc = top.pc, .sp = top.sp, .fp = top.fp, .flags = INCSTACK_TOP_DECODE_NOW},
+	};
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &wrong[0]), 0);
+	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &wrong[i]), INCSTACK_EINVAL);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 1);
+	ck_assert_uint_eq(stats_now().drains, 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
+	ck_assert_uint_eq(stats_now().from_queue, 1);
+	close_five();
+}
+END_TEST
+
 START_TEST(bad_input)
 {
 	struct queued e;
@@ -440,6 +462,7 @@ int main(void)
 	tcase_add_test(tc, nothing_left);
 	tcase_add_test(tc, no_room);
 	tcase_add_test(tc, another_owner);
+	tcase_add_test(tc, wrong_top_of_a_poll);
 	tcase_add_test(tc, bad_input);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);

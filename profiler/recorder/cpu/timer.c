@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The timers of a CPU profile. Each thread has a timer that runs on the thread's CPU clock and
+ * signals only that thread. The signal is 33, with which libc changes the user IDs of all threads,
+ * because no thread blocks it and no program uses it (D51, D59). Our handler stands in front of
+ * libc's and passes on what did not come from our timers. libc installs its handler at the first
+ * pthread_create, after which ours goes in front again.
+ *
+ * The kernel deletes timers at an exec, and a child of fork has none.
+ */
+#include <stdatomic.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/system/kernel.h"
+#include "recorder/code/code.h"
+#include "recorder/cpu/ticks.h"
+#include "recorder/events/events.h"
+#include "recorder/log/check.h"
+#include "recorder/output/output.h"
+#include "recorder/system/system.h"
+
+enum { SIGNAL = 33 };
+
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+
+/* The kernel's struct sigaction, because libc's sigaction refuses that signal. */
+struct action {
+	void (*handler)(int number, siginfo_t *info, void *context);
+	uint64_t flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+/* The handler that was installed before ours. */
+static void (*_Atomic behind)(int number, siginfo_t *info, void *context);
+static void (*on_tick)(uint64_t ticks, const void *ucontext);
+static const char mark; /* its address tells our timers' signals from others */
+
+static int set_action(int number, const struct action *new, struct action *old)
+{
+	return (int)incstack__kernel_call(SYS_rt_sigaction, number, new, old, sizeof(new->mask));
+}
+
+static int is_tick(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER && info->si_value.sival_ptr == &mark;
+}
+
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	void (*handler)(int, siginfo_t *, void *) =
+		atomic_load_explicit(&behind, memory_order_relaxed);
+
+	if ((uintptr_t)handler > (uintptr_t)SIG_IGN)
+		handler(number, info, context);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	const int saved = errno;
+
+	if (is_tick(info))
+		on_tick((uint64_t)info->si_overrun + 1, context);
+	else
+		pass_on(number, info, context);
+	errno = saved;
+}
+
+/* Returns libc's function to which handlers return. libc passes it to the kernel with every handler
+ * that it installs. So a signal that has no handler gets a handler for a moment. Called before the
+ * program runs. */
+static void (*find_restorer(void))(void)
+{
+	struct sigaction ours = {.sa_handler = SIG_IGN};
+	struct sigaction before;
+	struct action there = {0};
+
+	sigemptyset(&ours.sa_mask);
+	if (sigaction(SIGRTMAX, &ours, &before) != 0)
+		return NULL;
+	set_action(SIGRTMAX, NULL, &there);
+	sigaction(SIGRTMAX, &before, NULL);
+	return there.restorer;
+}
+
+int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext))
+{
+	enum { SA_RESTORER_ = 0x04000000 };
+	const uint64_t synchronous = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) |
+				     BIT(SIGTRAP) | BIT(SIGSYS) | BIT(SIGABRT) | BIT(32);
+	static void (*restorer)(void);
+	struct action ours = {
+		.handler = on_signal,
+		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER_,
+		.mask = ~synchronous,
+	};
+	struct action there;
+
+	if (!restorer)
+		restorer = find_restorer();
+	on_tick = tick;
+	ours.restorer = restorer;
+	if (!restorer || set_action(SIGNAL, NULL, &there) != 0)
+		return -1;
+	if (there.handler == on_signal)
+		return 0;
+	atomic_store_explicit(&behind, there.handler, memory_order_relaxed);
+	return set_action(SIGNAL, &ours, NULL);
+}
+
+/* Reads the thread's CPU clock by the number that the kernel gives it. Any thread of the process
+ * may read this clock. */
+static uint64_t clock_of(const struct incstack__record *record)
+{
+	enum { PER_THREAD_SCHED = 6 };
+	struct timespec used;
+
+	if (incstack__clock((~record->tid << 3) | PER_THREAD_SCHED, &used) != 0)
+		return 0;
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+static void set_timer(int id)
+{
+	const uint64_t interval = incstack__recording.interval;
+	const struct timespec period = {.tv_sec = (time_t)(interval / 1000000000),
+					.tv_nsec = (long)(interval % 1000000000)};
+	const struct itimerspec times = {period, period};
+
+	incstack__kernel_call(SYS_timer_settime, id, 0, &times, NULL);
+}
+
+/* Timers count towards the user's limit of pending signals. */
+void incstack__timer_start(struct incstack__record *record)
+{
+	struct sigevent event;
+	int id;
+
+	memset(&event, 0, sizeof(event));
+	event.sigev_signo = SIGNAL;
+	event.sigev_notify = SIGEV_THREAD_ID;
+	event.sigev_value.sival_ptr = (void *)(uintptr_t)&mark;
+	event._sigev_un._tid = record->tid;
+	if (incstack__kernel_call(SYS_timer_create,
+				  incstack__recording.elapsed ? CLOCK_MONOTONIC
+							      : CLOCK_THREAD_CPUTIME_ID,
+				  &event, &id) != 0) {
+		incstack__record_note(INCSTACK__NOTE_NO_TIMER);
+		return;
+	}
+	record->timer = id + 1;
+	record->cpu_start = clock_of(record);
+	set_timer(id);
+}
+
+void incstack__timer_let_run(const struct incstack__record *record)
+{
+	if (incstack__recording.elapsed && record->timer > 0)
+		set_timer(record->timer - 1);
+}
+
+void incstack__timers_stop(void)
+{
+	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next)
+		incstack__timer_stop(i);
+}
+
+void incstack__timer_stop(struct incstack__record *record)
+{
+	if (record->timer > 0)
+		incstack__kernel_call(SYS_timer_delete, record->timer - 1);
+	record->cpu_used = incstack__timer_cpu_ns(record);
+	record->timer = 0;
+}
+
+/* A timer of CPU time cannot tick again so soon, because the kernel checks it only once in a jiffy.
+ * libc uses this signal number as well, so the pending signal may be libc's. */
+int incstack__timer_is_due(void)
+{
+	uint64_t pending = 0;
+
+	return incstack__recording.elapsed &&
+	       incstack__kernel_call(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
+	       (pending & BIT(SIGNAL)) != 0;
+}
+
+/* The clock of a thread ends with the thread. */
+uint64_t incstack__timer_cpu_ns(const struct incstack__record *record)
+{
+	const uint64_t now = record->timer > 0 ? clock_of(record) : 0;
+
+	if (now > record->cpu_start)
+		return now - record->cpu_start;
+	return record->cpu_used != 0 ? record->cpu_used : record->live.newest.cpu_ns;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sums the samples of a timeline by context and thread.
+ */
+#include <stdlib.h>
+
+#include "pprof_threads.h"
+
+static int by_node_and_thread(const void *a, const void *b)
+{
+	const struct incstack__pprof_share *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+/* Makes one share of those with the same node and thread. */
+static size_t sum(struct incstack__pprof_share *shares, size_t count)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct incstack__pprof_share *last = used ? &shares[used - 1] : NULL;
+
+		if (last && !by_node_and_thread(last, &shares[i])) {
+			last->values[0] += shares[i].values[0];
+			last->values[1] += shares[i].values[1];
+		} else {
+			shares[used++] = shares[i];
+		}
+	}
+	return used;
+}
+
+int incstack__pprof_threads_make(struct incstack__pprof_threads *threads,
+				 const struct incstack_profile *profile)
+{
+	const struct incstack__timeline *timeline = profile->timeline;
+
+	incstack__pprof_threads_free(threads);
+	threads->used = threads->next = 0;
+	if (!timeline || profile->kinds > 2)
+		return 0;
+	threads->shares = malloc((timeline->sample_count + 1) * sizeof(*threads->shares));
+	if (!threads->shares)
+		return INCSTACK_ENOMEM;
+	for (size_t i = 0; i < timeline->sample_count; i++) {
+		const struct incstack__profile_sample *sample = &timeline->samples[i];
+
+		threads->shares[i] = (struct incstack__pprof_share){
+			sample->node, sample->thread, {sample->weight, 1}};
+	}
+	qsort(threads->shares, timeline->sample_count, sizeof(*threads->shares),
+	      by_node_and_thread);
+	threads->used = sum(threads->shares, timeline->sample_count);
+	return 0;
+}
+
+void incstack__pprof_threads_free(struct incstack__pprof_threads *threads)
+{
+	free(threads->shares);
+	threads->shares = NULL;
+}
+
+size_t incstack__pprof_threads_of(struct incstack__pprof_threads *threads,
+				  const struct incstack_profile *profile, uint32_t node,
+				  const struct incstack__pprof_share **first)
+{
+	uint64_t sums[2] = {0};
+	size_t count = 0;
+
+	while (threads->next < threads->used && threads->shares[threads->next].node < node)
+		threads->next++;
+	*first = threads->shares + threads->next;
+	while (threads->next + count < threads->used && (*first)[count].node == node) {
+		sums[0] += (*first)[count].values[0];
+		sums[1] += (*first)[count++].values[1];
+	}
+	for (uint32_t k = 0; k < profile->kinds && count; k++)
+		if (sums[k] != incstack__profile_self(profile, node, k))
+			return 0;
+	return count;
+}
