@@ -16,14 +16,6 @@
 
 #define LEAKS "live at exit"
 
-bool tool_texts_add(struct tool_texts *texts, const char *text)
-{
-	if (texts->count == TOOL_FILTER_TEXTS)
-		return false;
-	texts->at[texts->count++] = text;
-	return true;
-}
-
 bool tool_filter_is_given(const struct tool_filter *filter)
 {
 	return filter->skip.count || filter->focus.count || filter->files.count;
@@ -84,11 +76,13 @@ static int take_leaks(const struct tool_suppressions *list, struct incstack_prof
 	int error;
 
 	if (tool_kind_number(profile, LEAKS, &kind)) {
-		fprintf(stderr, "incstack: --suppressions has no effect on a profile without the kind "
-				"of weight '" LEAKS "'; leave it out\n");
+		fprintf(stderr,
+			"incstack: --suppressions has no effect on a profile without the kind "
+			"of weight '" LEAKS "'; leave it out\n");
 		return TOOL_USAGE;
 	}
-	error = incstack__profile_suppress(profile, kind, &patterns, &done->contexts, &done->leaked);
+	error = incstack__profile_suppress(profile, kind, &patterns, &done->contexts,
+					   &done->leaked);
 	return error ? failed(error) : TOOL_DONE;
 }
 
@@ -170,8 +164,8 @@ int tool_filter_apply(const struct tool_filter *filter, bool is_answer,
 
 static void tell_looked(const struct incstack__looked *looked, FILE *out)
 {
-	const size_t most = looked->count < INCSTACK__LOOKED_MAX ? looked->count
-								 : INCSTACK__LOOKED_MAX;
+	const size_t most =
+		looked->count < INCSTACK__LOOKED_MAX ? looked->count : INCSTACK__LOOKED_MAX;
 
 	fputs("looked through ", out);
 	for (size_t i = 0; i < most; i++) {
@@ -196,8 +190,7 @@ static void tell_focus(const struct tool_filtered *done, FILE *out)
 	char amount[32];
 
 	fprintf(out, "in focus: %s of '%s'; ",
-		tool_amount(done->kept, done->unit, amount, sizeof(amount)),
-		tool_name(done->kind));
+		tool_amount(done->kept, done->unit, amount, sizeof(amount)), tool_name(done->kind));
 	fprintf(out, "outside, and left out: %s%s\n",
 		tool_amount(done->left_out, done->unit, amount, sizeof(amount)),
 		done->kept ? "" : " (names are matched as a whole; * stands for any text)");
@@ -210,8 +203,8 @@ void tool_filter_tell(const struct tool_filtered *done, const char *prefix, cons
 
 	if (done->is_suppressed) {
 		begin(prefix, path, out);
-		fprintf(out, "suppressed %" PRIu64 " context%s, %s of '" LEAKS "'\n", done->contexts,
-			done->contexts == 1 ? "" : "s",
+		fprintf(out, "suppressed %" PRIu64 " context%s, %s of '" LEAKS "'\n",
+			done->contexts, done->contexts == 1 ? "" : "s",
 			tool_amount(done->leaked, "bytes", amount, sizeof(amount)));
 	}
 	if (done->is_focused) {

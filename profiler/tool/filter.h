@@ -31,14 +31,20 @@ struct tool_filter {
 struct tool_filtered {
 	struct incstack__looked looked;
 	bool is_focused;
-	uint64_t kept, left_out;     /* of the first kind, by the focus */
-	uint64_t contexts, leaked;   /* suppressed ones, and what they leaked */
+	uint64_t kept, left_out;   /* of the first kind, by the focus */
+	uint64_t contexts, leaked; /* suppressed ones, and what they leaked */
 	bool is_suppressed;
 	char kind[64], unit[16]; /* the first kind of the profile; a long name is cut */
 };
 
 /* Adds an argument. Returns whether there was room. */
-bool tool_texts_add(struct tool_texts *texts, const char *text);
+static inline bool tool_texts_add(struct tool_texts *texts, const char *text)
+{
+	if (texts->count == TOOL_FILTER_TEXTS)
+		return false;
+	texts->at[texts->count++] = text;
+	return true;
+}
 /* Whether the user has asked for anything. */
 bool tool_filter_is_given(const struct tool_filter *filter);
 

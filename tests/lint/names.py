@@ -24,6 +24,7 @@ KNOWN = {
     "profile/compare.c": "compare_help",
     "profile/convert.c": "convert_help merge_help",
     "profile/limits.c": "grown",
+    "filter.c": "prefix",
     "profile/report.c": "report_help",
     "report/end.c": "how name",
     "report/cpu.c": "used clock self",

@@ -44,6 +44,13 @@ static const char convert_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for a trace file: begin contexts with the name of their\n"
 	"                             thread\n"
+	"      --skip FUNCTION        look through FUNCTION: its callers get its own weight;\n"
+	"                             * stands for any text; may be repeated\n"
+	"      --allocators           of a trace file, keep functions that hand out memory\n"
+	"      --focus FUNCTION       only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE    take known leaks out of 'live at exit': lines leak:PATTERN, "
+	"as\n"
+	"                             for LeakSanitizer and heaptrack; may be repeated\n"
 	"  -r, --fold-recursion       make each recursive call a part of the function's youngest\n"
 	"                             call, so that no context has a function twice\n"
 	"      --max-output BYTES     the limit of an output that repeats callers (default:\n"
@@ -67,6 +74,13 @@ static const char merge_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for trace files: begin contexts with the name of their\n"
 	"                             thread\n"
+	"      --skip FUNCTION        look through FUNCTION: its callers get its own weight;\n"
+	"                             * stands for any text; may be repeated\n"
+	"      --allocators           of trace files, keep functions that hand out memory\n"
+	"      --focus FUNCTION       only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE    take known leaks out of 'live at exit': lines leak:PATTERN, "
+	"as\n"
+	"                             for LeakSanitizer and heaptrack; may be repeated\n"
 	"      --max-output BYTES     the limit of an output that repeats callers (default:\n"
 	"                             64 MiB and 256 times the input)\n"
 	"  -h, --help                 this text\n"
@@ -283,12 +297,13 @@ int tool_convert(int argc, char **argv)
 	to.options = &options;
 	to.format = (enum incstack_profile_format)format;
 	to.fold_recursion = options.fold_recursion;
-	if (tool_options_refuse(&options, "oTnaHXJNSL", "on convert") || refuse_kind(&options, format))
+	if (tool_options_refuse(&options, "oTnaHXJNSL", "on convert") ||
+	    refuse_kind(&options, format))
 		return TOOL_USAGE;
 	to.left = tool_output_most(argv + optind, 1, options.output_most);
 	from.path = argv[optind];
-	return tool_profile_run(argv + optind, 1, options.input_format, &options.filter, to.path, convert_source,
-				&from);
+	return tool_profile_run(argv + optind, 1, options.input_format, &options.filter, to.path,
+				convert_source, &from);
 }
 
 /* ---- merge ---- */
@@ -426,6 +441,6 @@ int tool_merge(int argc, char **argv)
 	merging = (struct merging){
 		&options, argv + optind, (size_t)(argc - optind),
 		tool_output_most(argv + optind, (size_t)(argc - optind), options.output_most)};
-	return tool_profile_run(merging.inputs, merging.count, options.input_format, &options.filter,
-				options.output, merge_inputs, &merging);
+	return tool_profile_run(merging.inputs, merging.count, options.input_format,
+				&options.filter, options.output, merge_inputs, &merging);
 }

@@ -38,8 +38,8 @@ int tool_input_filter(const char *path, bool is_answer, const struct tool_option
 	return status;
 }
 
-static int read_one(const char *path, int format, bool is_answer, const struct tool_options *options,
-		    struct incstack_profile **profile)
+static int read_one(const char *path, int format, bool is_answer,
+		    const struct tool_options *options, struct incstack_profile **profile)
 {
 	const int is_trace = tool_input_is_trace(path, format);
 	const int status = is_trace ? tool_trace_profile(path, options->threads, profile)

@@ -19,7 +19,6 @@ int tool_report(int argc, char **argv);
  * their format is given or their names show it. The output may be null. Returns
  * the exit status. */
 int tool_profile_run(char **inputs, size_t count, int format, const struct tool_filter *filter,
-		     const char *output,
-		     int (*work)(void *context), void *context);
+		     const char *output, int (*work)(void *context), void *context);
 
 #endif

@@ -37,6 +37,14 @@ static const char report_help[] =
 	"  -o, --output PREFIX   for a trace file: the prefix (default: TRACE-FILE)\n"
 	"  -t, --threads         for a trace file: begin each context with the name of its thread\n"
 	"      --folded          for a trace file: write PREFIX.folded, too\n"
+	"      --skip FUNCTION   look through FUNCTION, too: its callers get its own weight; * "
+	"stands\n"
+	"                        for any text; may be repeated\n"
+	"      --allocators      do not look through functions that hand out memory\n"
+	"      --focus FUNCTION  only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE  take known leaks out of 'live at exit': lines leak:PATTERN, as "
+	"for\n"
+	"                        LeakSanitizer and heaptrack; may be repeated\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"Exit status: 0 success, 1 the file could not be read, 2 wrong usage.\n";
@@ -264,7 +272,8 @@ static int report_profile(char **path, struct tool_options *options)
 		return status;
 	if (!options->format)
 		options->format = options->input_format;
-	return tool_profile_run(path, 1, options->format, &options->filter, NULL, read_and_print, &of);
+	return tool_profile_run(path, 1, options->format, &options->filter, NULL, read_and_print,
+				&of);
 }
 
 /* What to make of a file whose name does not show its format. */

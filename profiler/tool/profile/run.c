@@ -13,7 +13,8 @@
 int tool_profile_run(char **inputs, size_t count, int format, const struct tool_filter *filter,
 		     const char *output, int (*work)(void *context), void *context)
 {
-	const char **all = tool_filter_inputs((const char *const *)(const void *)inputs, count, filter);
+	const char **all =
+		tool_filter_inputs((const char *const *)(const void *)inputs, count, filter);
 	const struct tool_files files = {
 		.inputs = all,
 		.input_count = count + filter->files.count,

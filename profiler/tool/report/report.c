@@ -138,8 +138,7 @@ struct work {
 };
 
 static int write_reports(struct tool_report *report, const struct work *work,
-			 struct incstack_profile *profile,
-			 const struct tool_filtered *filtered)
+			 struct incstack_profile *profile, const struct tool_filtered *filtered)
 {
 	const uint64_t deep = tool_report_deep(report);
 

@@ -16,14 +16,14 @@
 
 /* What the user wants to see. */
 struct tool_report_wish {
-	int by_thread;      /* contexts begin with the name of their thread */
-	const char *kind;   /* only this kind of weight; null: all */
+	int by_thread;                    /* contexts begin with the name of their thread */
+	const char *kind;                 /* only this kind of weight; null: all */
 	const struct tool_filter *filter; /* what is taken out; null: the default */
-	size_t functions;   /* how many to print at most */
-	size_t contexts;    /* of each kind */
-	unsigned columns;   /* of the terminal */
-	const char *prefix; /* of the files PREFIX.html and PREFIX.folded */
-	bool folded;        /* whether PREFIX.folded is written */
+	size_t functions;                 /* how many to print at most */
+	size_t contexts;                  /* of each kind */
+	unsigned columns;                 /* of the terminal */
+	const char *prefix;               /* of the files PREFIX.html and PREFIX.folded */
+	bool folded;                      /* whether PREFIX.folded is written */
 };
 /* The default: no kind, a dozen functions, a few contexts. */
 struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
@@ -125,7 +125,8 @@ unsigned tool_columns(FILE *out);
  * a report. If the
  * files are derived, the tool has chosen their names, and may complete them. */
 int tool_report_run(const char *const *files, size_t count, size_t more,
-		    const char *const *prefixes, bool are_derived, int (*work)(void *context), void *context);
+		    const char *const *prefixes, bool are_derived, int (*work)(void *context),
+		    void *context);
 
 /* ---- in a jail: */
 

@@ -24,7 +24,8 @@ static int name_outputs(char **outputs, const char *const *prefixes, size_t coun
 }
 
 int tool_report_run(const char *const *files, size_t count, size_t more,
-		    const char *const *prefixes, bool are_derived, int (*work)(void *context), void *context)
+		    const char *const *prefixes, bool are_derived, int (*work)(void *context),
+		    void *context)
 {
 	char **outputs = calloc(SUFFIXES * count, sizeof(*outputs));
 	const struct tool_files run = {

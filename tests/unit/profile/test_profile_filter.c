@@ -165,9 +165,9 @@ START_TEST(a_focus_does_not_change_what_is_guessed)
 	add(profile, "main g my_alloc", 200, 10);
 	add(profile, "main h my_alloc", 300, 10);
 	ck_assert_int_eq(incstack__allocators_find(profile, true, NULL, &functions), 0);
-	ck_assert_int_eq(incstack__profile_focus(profile, &(struct incstack__patterns){f, 1}, false,
-						 left),
-			 0);
+	ck_assert_int_eq(
+		incstack__profile_focus(profile, &(struct incstack__patterns){f, 1}, false, left),
+		0);
 	ck_assert_int_eq(incstack__profile_look_through(profile, functions, NULL), 0);
 	folds_to(profile, "main;f 100\n");
 	incstack__allocators_free(functions);
@@ -395,7 +395,8 @@ START_TEST(known_leaks_are_taken_out_of_one_kind)
 		struct incstack_profile_node node = {.size = sizeof(node)};
 
 		ck_assert_int_eq(incstack_profile_node(before, i, &node), 0);
-		known[i] = known[node.parent] || !strcmp(node.frame.file, "b.c") || node.frame.module ||
+		known[i] = known[node.parent] || !strcmp(node.frame.file, "b.c") ||
+			   node.frame.module ||
 			   !strncmp(node.frame.name, "session", node.frame.name_length);
 		expected += known[i] ? node.weights[3] : 0;
 		count += known[i] && node.weights[3];
