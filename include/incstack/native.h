@@ -43,7 +43,7 @@ INCSTACK_API const struct incstack_embedder *incstack_native_embedder(void);
 
 /* Creates a runtime with the table of incstack_native_embedder and the given options. Null
  * options mean all defaults with an adaptive barrier distance. options->embedder must be null or
- * that table.
+ * that table. incstack_runtime_create takes a copy of the table.
  * The environment variable INCSTACK_MODE restricts the mode, so that the user of a program can switch
  * patching off: "validate" forbids patching; "full" also forbids remembering frames between
  * samples. "patch" and the empty string change nothing. Any other value means "full". FULL stays

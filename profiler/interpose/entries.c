@@ -28,7 +28,7 @@ static int end_of_stack(void)
 static const struct entry {
 	const char *name;
 	int (*otherwise)(void); /* for walkers: used if there is no such function */
-	int by_caller;          /* it takes the registers for a walk of its caller */
+	bool by_caller;         /* it takes the registers for a walk of its caller */
 } entries[] = {
 	{.name = "dlopen"},
 	{.name = "dlmopen"},

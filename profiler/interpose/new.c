@@ -111,20 +111,20 @@ INCSTACK__ALIGNED static uintptr_t record(uintptr_t first, uintptr_t second, uin
 /* ---- which operator is the real one ----------------------------------------------------- */
 
 /* The C++ runtimes' own operators call malloc. */
-static int calls_malloc(const void *function)
+static bool calls_malloc(const void *function)
 {
 	static const char *const runtimes[] = {"libstdc++.so", "libc++.so", "libc++abi.so"};
 	const char *name;
 	Dl_info info;
 
 	if (dladdr(function, &info) == 0 || !info.dli_fname)
-		return 0;
+		return false;
 	name = strrchr(info.dli_fname, '/');
 	name = name ? name + 1 : info.dli_fname;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strncmp(name, runtimes[i], strlen(runtimes[i])) == 0)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 __attribute__((constructor(101))) static void find_operators(void)

@@ -22,7 +22,7 @@ void incstack__stub_object_finder(uintptr_t function)
 /* Finds an object without dladdr, which takes a lock of the dynamic linker. A program that walks
  * its stack inside a callback of dl_iterate_phdr, as libunwind does, holds another lock of the
  * linker. It would deadlock with a thread that takes both locks in the other order. */
-static int find_without_lock(uintptr_t address, const struct link_map **map)
+static bool find_without_lock(uintptr_t address, const struct link_map **map)
 {
 	const __typeof__(&_dl_find_object) find =
 		atomic_load_explicit(&find_object, memory_order_acquire);
@@ -31,7 +31,7 @@ static int find_without_lock(uintptr_t address, const struct link_map **map)
 	if (!find)
 		return -1;
 	*map = find((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
-	return 0;
+	return false;
 }
 
 #else
@@ -41,7 +41,7 @@ void incstack__stub_object_finder(uintptr_t function)
 	(void)function;
 }
 
-static int find_without_lock(uintptr_t address, const struct link_map **map)
+static bool find_without_lock(uintptr_t address, const struct link_map **map)
 {
 	(void)address;
 	(void)map;

@@ -7,6 +7,7 @@
 #ifndef INCSTACK_PRELOAD_H
 #define INCSTACK_PRELOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,9 +76,9 @@ struct incstack__recorder {
 	/* The program is about to walk its stack: removes all thunks until the function returns
 	 * through the slot. by_caller: the function only takes the registers for a walk, so the
 	 * thunks are removed until its caller returns. */
-	void (*on_walk)(uintptr_t *slot, int by_caller);
+	void (*on_walk)(uintptr_t *slot, bool by_caller);
 	/* `caller` looks up code and may be an unwinder; `certain`: it is an unwinder. */
-	void (*on_lookup)(uintptr_t caller, int certain);
+	void (*on_lookup)(uintptr_t caller, bool certain);
 	/* Returns the return address that a thunk stands for. Returns other addresses unchanged. */
 	const void *(*real_address)(const void *address);
 	/* on_close: returns the trace file's descriptor if it is in a range that is about to be

@@ -69,7 +69,7 @@ uintptr_t incstack__stub_next_function(const char *name)
 	return symbol ? resolve(map, symbol) : 0;
 }
 
-static int has_name(const struct link_map *map, const char *name)
+static bool has_name(const struct link_map *map, const char *name)
 {
 	const char *slash = strrchr(map->l_name, '/');
 

@@ -34,7 +34,7 @@ static void note_in(int fd)
 /* Whether this process should be recorded, because the tool has started it or because children are
  * followed. The configuration begins with the number of the first recorded process, if there was
  * such a process. */
-static int is_wanted(const char *configuration)
+static bool is_wanted(const char *configuration)
 {
 	const long starter = strncmp(configuration, "pid=", 4) == 0 ? atol(configuration + 4) : 0;
 

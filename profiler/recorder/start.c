@@ -92,7 +92,7 @@ static void numbered(char *path, size_t size)
 /* Opens the trace file. The file of the process that the tool started has the plain name. If that
  * process executes another program, the new program gets the plain name, because the first program
  * was probably a wrapper. */
-static int open_next(int started_by_tool)
+static int open_next(bool started_by_tool)
 {
 	struct incstack__recording *r = &incstack__recording;
 	enum incstack__tracefile_note why;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracefile/packed_format.h"
 #include "names.h"
 #include "output.h"
 #include "package.h"
@@ -42,6 +43,24 @@ static struct {
 
 /* ---- run ------------------------------------------------------------------------------------ */
 
+/* Returns what a file counts for the limits. A packed trace file becomes much larger in memory. */
+static uint64_t weight_of(const char *path, uint64_t size)
+{
+	enum { PACKED = 16 };
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct {
+		uint64_t magic;
+		uint32_t version;
+	} head = {0};
+	const bool is_packed = fd >= 0 && pread(fd, &head, sizeof(head), 0) > 0 &&
+			       head.magic == INCSTACK__TRACEFILE_MAGIC &&
+			       (head.version & INCSTACK__TRACEFILE_PACKED) != 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is_packed ? PACKED * size : size;
+}
+
 /* A pipe is opened before there is a broker, because opening it may take long. Errors are told when the
  * work opens the file. */
 static void look_at_input(struct run *run, size_t i)
@@ -53,7 +72,7 @@ static void look_at_input(struct run *run, size_t i)
 	if (strcmp(path, "-") == 0)
 		run->pipes[i] = STDIN_FILENO;
 	else if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
-		run->bytes += (uint64_t)status.st_size;
+		run->bytes += weight_of(path, (uint64_t)status.st_size);
 	else if (run->files->takes_pipes || incstack_profile_format_of(path))
 		run->pipes[i] = open(path, O_RDONLY | O_CLOEXEC);
 }

@@ -30,7 +30,7 @@ struct tool_options {
 	const char *threshold;    /* an amount; null: none */
 	double hot;               /* the part of the hottest edge's weight that makes an edge hot */
 	unsigned long top;
-	int average, threads, fold_recursion, folded, help, json, normalize, similarity;
+	int average, threads, fold_recursion, folded, help, json, full, normalize, similarity;
 	struct tool_limit limits[TOOL_LIMITS_MAX];
 	size_t limit_count;
 	struct tool_filter filter;

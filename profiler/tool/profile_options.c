@@ -19,7 +19,6 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"threshold", required_argument, NULL, 'T'},
 				      {"hot", required_argument, NULL, 'H'},
 				      {"fail-if", required_argument, NULL, 'X'},
-				      {"json", no_argument, NULL, 'J'},
 				      {"normalize", no_argument, NULL, 'N'},
 				      {"similarity", no_argument, NULL, 'S'},
 				      {"skip", required_argument, NULL, 'K'},
@@ -31,6 +30,8 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"threads", no_argument, NULL, 't'},
 				      {"fold-recursion", no_argument, NULL, 'r'},
 				      {"max-output", required_argument, NULL, 'M'},
+				      {"json", no_argument, NULL, 'J'},
+				      {"full", no_argument, NULL, 'U'},
 				      {"folded", no_argument, NULL, 'L'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
@@ -151,9 +152,6 @@ static int take_option(int option, int argc, char **argv, struct tool_options *o
 	case 'A':
 		options->filter.shows_allocators = true;
 		return TOOL_DONE;
-	case 'J':
-		options->json = 1;
-		return TOOL_DONE;
 	case 'N':
 		options->normalize = 1;
 		return TOOL_DONE;
@@ -175,6 +173,12 @@ static int take_option(int option, int argc, char **argv, struct tool_options *o
 		return TOOL_DONE;
 	case 'M':
 		return number_option(optarg, 1, 1e18, &options->output_most);
+	case 'J':
+		options->json = 1;
+		return TOOL_DONE;
+	case 'U':
+		options->full = 1;
+		return TOOL_DONE;
 	case 'L':
 		options->folded = 1;
 		return TOOL_DONE;

@@ -37,17 +37,21 @@ static bool is_input(const struct tool_files *files, const char *path)
 	return is_listed(files->inputs, files->input_count, path);
 }
 
-/* Opens a file that must be regular. EINVAL: it is not. */
+/* Opens a file that must be regular. EISDIR, or EINVAL: it is not. */
 static int open_foreign(const char *path, const struct tool_foreign *terms, struct stat *status,
 			struct tool_jail_served *served)
 {
+	struct stat found = {0};
 	const char *why;
 
 	errno = 0;
+	status = status != NULL ? status : &found;
 	served->fd = tool_foreign_open(path, terms, status, &why);
 	if (served->fd >= 0)
 		return 0;
-	return errno != 0 ? errno : EINVAL;
+	if (errno != 0)
+		return errno;
+	return S_ISDIR(status->st_mode) ? EISDIR : EINVAL;
 }
 
 /* ---- inputs ------------------------------------------------------------------------------- */

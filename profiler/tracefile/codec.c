@@ -28,18 +28,6 @@ void incstack__codec_free(struct incstack__codec *codec)
 
 /* ---- pieces ----------------------------------------------------------------------------- */
 
-void incstack__codec_copy(struct incstack__codec *codec, enum incstack__packed_column which,
-			  size_t bytes)
-{
-	if (!incstack__codec_step(codec, bytes))
-		return;
-	incstack__columns_copy(&codec->columns, which, codec->from, codec->to, bytes);
-	if (codec->columns.packs)
-		codec->from += bytes;
-	else
-		codec->to += bytes;
-}
-
 /* A field of a head, of at most 4 bytes. */
 static uint32_t field(struct incstack__codec *codec, uint32_t value)
 {

@@ -57,8 +57,17 @@ static inline void incstack__codec_put(struct incstack__codec *codec, uint64_t n
 }
 
 /* Copies bytes of the trace file, as they are. */
-void incstack__codec_copy(struct incstack__codec *codec, enum incstack__packed_column which,
-			  size_t bytes);
+static inline void incstack__codec_copy(struct incstack__codec *codec,
+					enum incstack__packed_column which, size_t bytes)
+{
+	if (!incstack__codec_step(codec, bytes))
+		return;
+	incstack__columns_copy(&codec->columns, which, codec->from, codec->to, bytes);
+	if (codec->columns.packs)
+		codec->from += bytes;
+	else
+		codec->to += bytes;
+}
 
 /* The events, or the objects, of a batch, in so many bytes of the trace file. */
 void incstack__codec_events(struct incstack__codec *codec, size_t bytes);

@@ -57,8 +57,10 @@ struct incstack__tracefile_slot {
 	_Atomic uint64_t failed_calls; /* system calls that returned EINTR because of a tick */
 	_Atomic uint64_t
 		in_return; /* lost samples of handlers that interrupted an intercepted return */
-	uint64_t reserved; /* zero */
-	uint64_t end;      /* of the first slot: how the process ended; 0 in all others */
+	_Atomic uint64_t
+		memory; /* of the first slot, when the process has ended by itself: the peak of its
+				  * memory in KiB, shifted by 32, and its anonymous memory in KiB; else 0 */
+	uint64_t end;   /* of the first slot: how the process ended; 0 in all others */
 };
 
 /* `end` is this plus the status from wait(2). The process that waited for the recorded process

@@ -17,9 +17,9 @@ const char incstack__tracefile_too_many[] =
 	"too many different modules; the names of some are missing";
 
 /* A module that was replaced at its place by another build of itself is another module. */
-static int same_module(const struct incstack__tracefile_module_info *have,
-		       const struct incstack__tracefile_module *want, const unsigned char *path,
-		       const struct incstack__identity *identity)
+static bool same_module(const struct incstack__tracefile_module_info *have,
+			const struct incstack__tracefile_module *want, const unsigned char *path,
+			const struct incstack__identity *identity)
 {
 	return have->low == want->low && have->high == want->high && have->bias == want->bias &&
 	       strlen(have->path) == want->path_length &&

@@ -221,13 +221,13 @@ static void count_chunk(struct incstack__tracefile_totals *totals,
 /* Whether the batch has the serial number of the thread's previous batch. Then it is a copy of the
  * previous batch. A process may be killed after it has written a batch and before its spool says
  * so. Then the spool still has the events of the batch, and its reader makes the batch again. */
-static int is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
+static bool is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
 {
 	struct incstack__tracefile_batch batch;
 	uint32_t last = cursor->serial;
 
 	if (length < sizeof(batch))
-		return 0;
+		return false;
 	memcpy(&batch, payload, sizeof(batch));
 	if (batch.serial != 0)
 		cursor->serial = batch.serial;

@@ -11,6 +11,7 @@
 #ifndef INCSTACK_TRACEFILE_READ_H
 #define INCSTACK_TRACEFILE_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,20 +70,22 @@ struct incstack__tracefile_event {
 struct incstack__tracefile_totals {
 	uint64_t blocks;
 	uint64_t batches;
-	uint64_t traces;          /* in the well-formed batches that were read */
-	uint64_t started;         /* sum of the counters area */
-	uint64_t interrupting;    /* likewise: events that were not recorded */
-	uint64_t in_return;       /* likewise: lost samples of handlers, see the slot */
-	uint64_t unwound;         /* likewise: traces that were compared with libunwind's */
-	uint64_t failed_calls;    /* likewise: system calls that a tick has interrupted */
-	uint64_t notes;           /* of all slots: bits of enum incstack__tracefile_note */
-	uint64_t end;             /* ENDED and a wait status; 0: unknown */
-	uint64_t damaged_slots;   /* whose counts were left out */
-	uint64_t truncated_bytes; /* of a last block that is incomplete */
-	uint64_t damaged;         /* blocks that were skipped, inconsistent slots */
-	uint64_t truncated;       /* objects whose callers are unknown, gaps included */
-	uint64_t gaps;            /* callers that were not walked when the process was killed */
-	uint64_t repeated;        /* batches that came twice and were skipped */
+	uint64_t traces;           /* in the well-formed batches that were read */
+	uint64_t started;          /* sum of the counters area */
+	uint64_t interrupting;     /* likewise: events that were not recorded */
+	uint64_t in_return;        /* likewise: lost samples of handlers, see the slot */
+	uint64_t unwound;          /* likewise: traces that were compared with libunwind's */
+	uint64_t failed_calls;     /* likewise: system calls that a tick has interrupted */
+	uint64_t notes;            /* of all slots: bits of enum incstack__tracefile_note */
+	uint64_t end;              /* ENDED and a wait status; 0: unknown */
+	uint64_t memory_peak;      /* of the process, in bytes; 0: unknown */
+	uint64_t memory_anonymous; /* when the process ended, in bytes */
+	uint64_t damaged_slots;    /* whose counts were left out */
+	uint64_t truncated_bytes;  /* of a last block that is incomplete */
+	uint64_t damaged;          /* blocks that were skipped, inconsistent slots */
+	uint64_t truncated;        /* objects whose callers are unknown, gaps included */
+	uint64_t gaps;             /* callers that were not walked when the process was killed */
+	uint64_t repeated;         /* batches that came twice and were skipped */
 	uint64_t threads;
 	struct incstack__tracefile_tally
 		tally; /* the sum of each thread's last tally; flags are combined with or */
@@ -108,8 +111,8 @@ static inline void incstack__tracefile_count(uint64_t *sum, uint64_t more)
 }
 
 /* Whether any thread has set the note, one of enum incstack__tracefile_note. */
-static inline int incstack__tracefile_has_note(const struct incstack__tracefile_totals *totals,
-					       unsigned note)
+static inline bool incstack__tracefile_has_note(const struct incstack__tracefile_totals *totals,
+						unsigned note)
 {
 	return (totals->notes >> note & 1) != 0;
 }

@@ -93,33 +93,37 @@ static struct incstack__cct_values *change(struct incstack__replay *replay, uint
 static void release(struct incstack__replay *replay, struct incstack__replay_live *entry)
 {
 	change(replay, entry->node)->live -= entry->bytes;
+	incstack__curve_add(&replay->curve, entry->node, 0, entry->bytes);
+	replay->shares.threads[entry->thread].live -= entry->bytes;
 	replay->live -= entry->bytes;
 	live_remove(replay, entry);
 }
 
 /* Makes the pointer live. If it is live already, its deallocation was not seen, and is made up
  * for. */
-static int acquire(struct incstack__replay *replay, uint64_t pointer, uint64_t bytes, uint32_t node)
+static int acquire(struct incstack__replay *replay, const struct incstack__replay_live *block)
 {
 	struct incstack__replay_live *entry;
 
 	if (2 * replay->table_used >= replay->table_size && live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
-	entry = live_find(replay, pointer);
+	entry = live_find(replay, block->pointer);
 	if (entry->pointer != 0) {
 		replay->implied_frees++;
 		release(replay, entry);
-		entry = live_find(replay, pointer);
+		entry = live_find(replay, block->pointer);
 	}
-	*entry = (struct incstack__replay_live){pointer, bytes, node};
+	*entry = *block;
 	replay->table_used++;
-	change(replay, node)->live += bytes;
-	replay->live += bytes;
+	change(replay, block->node)->live += block->bytes;
+	replay->shares.threads[block->thread].live += block->bytes;
+	replay->live += block->bytes;
 	return 0;
 }
 
 static void note_peak(struct incstack__replay *replay, uint64_t stamp)
 {
+	incstack__curve_note(&replay->curve, replay->live);
 	if (replay->live <= replay->peak)
 		return;
 	replay->peak = replay->live;
@@ -310,15 +314,27 @@ static int keep_sample(struct incstack__replay *replay,
 	return 0;
 }
 
+static void count(struct incstack__replay *replay, const struct incstack__tracefile_event *event,
+		  uint32_t thread, uint64_t calls, uint64_t weight)
+{
+	replay->calls += calls;
+	replay->bytes += weight;
+	replay->shares.threads[thread].calls += calls;
+	replay->shares.threads[thread].bytes += weight;
+	if (replay->kind != INCSTACK__TRACEFILE_OF_CPU)
+		incstack__shares_size(&replay->shares, event->size, calls, weight);
+}
+
 static int replay_alloc(struct incstack__replay *replay,
 			const struct incstack__tracefile_event *event)
 {
 	const uint32_t node = context_of(replay, event);
+	const uint32_t thread = incstack__shares_thread(&replay->shares, event->thread);
 	struct incstack__cct_values *values;
 	uint64_t weight;
 	uint64_t calls;
 
-	if (node == INCSTACK__CCT_FAILED)
+	if (node == INCSTACK__CCT_FAILED || thread == INCSTACK__NONE)
 		return INCSTACK_ENOMEM;
 	weight = limited(weight_of(replay, event) + 0.5, replay->bytes);
 	calls = replay->kind == INCSTACK__TRACEFILE_OF_CPU
@@ -331,13 +347,14 @@ static int replay_alloc(struct incstack__replay *replay,
 	values = change(replay, node);
 	values->calls += calls;
 	values->bytes += weight;
-	replay->calls += calls;
-	replay->bytes += weight;
+	count(replay, event, thread, calls, weight);
 	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return keep_sample(replay, event, weight, node);
+	incstack__curve_add(&replay->curve, node, weight, event->pointer == 0 ? weight : 0);
 	if (event->pointer == 0)
 		return 0;
-	if (acquire(replay, event->pointer, weight, node) != 0)
+	if (acquire(replay,
+		    &(struct incstack__replay_live){event->pointer, weight, node, thread}) != 0)
 		return INCSTACK_ENOMEM;
 	event->chunk->latest = event->pointer;
 	note_peak(replay, event->stamp);
@@ -392,9 +409,12 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	replay->by_thread = by_thread != 0;
 	replay->reader = reader;
 	replay->seed = secret();
-	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
+	if (incstack__cct_init(&replay->cct) != 0 || incstack__shares_init(&replay->shares) != 0 ||
+	    live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__tracefile_next(reader, &event)) == 1) {
+		if (replay->kind != INCSTACK__TRACEFILE_OF_CPU)
+			incstack__curve_advance(&replay->curve, event.stamp, replay->live);
 		if (event.kind == INCSTACK__TRACEFILE_FREE)
 			replay_free(replay, &event);
 		else if (replay_alloc(replay, &event) != 0)
@@ -409,6 +429,8 @@ void incstack__replay_free(struct incstack__replay *replay)
 	if (!replay)
 		return;
 	incstack__cct_free(&replay->cct);
+	incstack__curve_free(&replay->curve);
+	incstack__shares_free(&replay->shares);
 	free(replay->table);
 	free(replay->samples);
 	replay->table = NULL;

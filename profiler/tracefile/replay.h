@@ -7,12 +7,15 @@
 #define INCSTACK_TRACEFILE_REPLAY_H
 
 #include "cct.h"
+#include "curve.h"
 #include "read.h"
+#include "shares.h"
 
 struct incstack__replay_live {
 	uint64_t pointer; /* 0: an empty place */
 	uint64_t bytes;
 	uint32_t node;
+	uint32_t thread; /* its place in shares.threads[] */
 };
 
 /* A tick of a CPU profile. */
@@ -50,6 +53,9 @@ struct incstack__replay {
 	uint32_t newest_node;  /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
 	const struct incstack__tracefile_reader *reader;
+
+	struct incstack__curve curve; /* of the live memory; a CPU profile has none */
+	struct incstack__shares shares; /* none of its sums is larger than those above */
 
 	struct incstack__replay_sample *samples; /* in the order of their stamps */
 	size_t sample_count;

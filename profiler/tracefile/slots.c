@@ -6,9 +6,9 @@
 #include "notes.h"
 
 /* Whether a slot is consistent. Another process may have written anything to the file. */
-static int is_sound(const struct incstack__tracefile_slot *slot, int first)
+static bool is_sound(const struct incstack__tracefile_slot *slot, int first)
 {
-	return slot->reserved == 0 && slot->in_return <= slot->samples_started &&
+	return (first || slot->memory == 0) && slot->in_return <= slot->samples_started &&
 	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&
 	       slot->samples_started <= INCSTACK__TRACEFILE_STARTED_MAX &&
 	       slot->unwound <= slot->samples_started &&
@@ -25,6 +25,8 @@ static void add(struct incstack__tracefile_totals *totals,
 	incstack__tracefile_count(&totals->failed_calls, slot->failed_calls);
 	totals->notes |= slot->notes;
 	totals->end |= slot->end;
+	totals->memory_peak += (slot->memory >> 32) << 10;
+	totals->memory_anonymous += (slot->memory & UINT32_MAX) << 10;
 }
 
 uint64_t incstack__tracefile_slots_read(const unsigned char *file,

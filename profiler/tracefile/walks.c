@@ -2,6 +2,8 @@
  *
  * Compares traces with walks, frame by frame; see walks.h.
  */
+#include <stdbool.h>
+
 #include "walks.h"
 #include "format.h"
 
@@ -16,7 +18,7 @@ static size_t behind_gap(const uint64_t *frames, size_t at, size_t count, const 
 	return at;
 }
 
-static int same(const uint64_t *frames, size_t count, const object *o)
+static bool same(const uint64_t *frames, size_t count, const object *o)
 {
 	size_t at = 0;
 
@@ -24,16 +26,16 @@ static int same(const uint64_t *frames, size_t count, const object *o)
 		if (o->function == INCSTACK__TRACEFILE_GAP_PC) {
 			o = o->parent;
 			if (!o)
-				return 1;
+				return true;
 			at = behind_gap(frames, at, count, o);
 		}
 		if (at == INCSTACK__WALK_FRAMES_MOST)
-			return 1;
+			return true;
 		if (at == count || frames[2 * at] != o->function ||
 		    frames[2 * at + 1] != o->address)
-			return 0;
+			return false;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
-			return 1;
+			return true;
 	}
 	return at == count;
 }

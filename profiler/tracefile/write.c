@@ -202,7 +202,7 @@ static void put_pair(struct incstack__tracefile_log *log, uint64_t stamp, uint64
 }
 
 /* Whether pointer, size and trace fit into a form that is not wide. The stamp may still not fit. */
-static int is_narrow(uint64_t pointer, uint64_t size, uint64_t trace)
+static bool is_narrow(uint64_t pointer, uint64_t size, uint64_t trace)
 {
 	return !(pointer >> INCSTACK__TRACEFILE_STAMP_SHIFT |
 		 size >> INCSTACK__TRACEFILE_INDEX_SHIFT | trace >> INCSTACK__TRACEFILE_INDEX_BITS);
@@ -329,7 +329,7 @@ static int64_t make_batch(void *buffer, size_t size, struct incstack__tracefile_
 			    put_batch(block, guesses_in(block, size), log, tree, d, parts), parts);
 }
 
-static int is_valid(const void *buffer, const struct incstack__tracefile_log *log)
+static bool is_valid(const void *buffer, const struct incstack__tracefile_log *log)
 {
 	return buffer && log && log->data && log->used <= log->size && log->used % 8 == 0;
 }

@@ -11,6 +11,7 @@
 #ifndef INCSTACK_TRACEFILE_WRITE_H
 #define INCSTACK_TRACEFILE_WRITE_H
 
+#include <stdbool.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +47,8 @@ static inline void incstack__tracefile_log_init(struct incstack__tracefile_log *
 	incstack__tracefile_log_clear(log);
 }
 
-static inline int incstack__tracefile_log_fits(const struct incstack__tracefile_log *log,
-					       size_t bytes)
+static inline bool incstack__tracefile_log_fits(const struct incstack__tracefile_log *log,
+						size_t bytes)
 {
 	return log->size - log->used >= bytes;
 }

@@ -30,27 +30,22 @@ static bool has_entry(const struct incstack__elf_image *image, uintptr_t entry)
 	       incstack__elf_has(image, entry, sizeof(uint32_t) + (uint64_t)word_at(entry));
 }
 
-static struct incstack__elf_image bytes_of(const struct incstack__native_image *image)
-{
-	return (struct incstack__elf_image){image->low, image->high, image->get, image->context};
-}
-
 bool incstack__native_image_rule(const struct incstack__native_image *image, uintptr_t address,
 				 struct incstack_rule *rule)
 {
-	const struct incstack__elf_image bytes = bytes_of(image);
+	const struct incstack__elf_image *bytes = &image->bytes;
 	const struct incstack__elf_unwind_index *index =
-		incstack__elf_unwind_index_in(&bytes, image->header);
+		incstack__elf_unwind_index_in(bytes, image->header);
 	uintptr_t fde;
 	uintptr_t back;
 
 	if (!index)
 		return false;
 	fde = (uintptr_t)incstack__elf_unwind_entry(index, address);
-	if (!has_entry(&bytes, fde))
+	if (!has_entry(bytes, fde))
 		return false;
 	back = fde + sizeof(uint32_t);
-	if (!has_entry(&bytes, back - word_at(back)))
+	if (!has_entry(bytes, back - word_at(back)))
 		return false;
 	return incstack__native_fde_rule((const void *)fde, address, rule);
 }
@@ -59,8 +54,7 @@ bool incstack__native_image_follows_call(const struct incstack__native_image *im
 					 uintptr_t address)
 {
 	enum { LONGEST_CALL = 7 };
-	const struct incstack__elf_image bytes = bytes_of(image);
 
-	return incstack__elf_has(&bytes, address - LONGEST_CALL, LONGEST_CALL) &&
+	return incstack__elf_has(&image->bytes, address - LONGEST_CALL, LONGEST_CALL) &&
 	       incstack__native_follows_call(address);
 }

@@ -11,14 +11,12 @@
 
 #include <incstack/embedder.h>
 
-/* A copy of an object in [low, high). */
+#include "elf/elf_image.h"
+
+/* A copy of an object. Its bytes may be copied when they are first read. */
 struct incstack__native_image {
-	uintptr_t low, high;
+	struct incstack__elf_image bytes;
 	uintptr_t header; /* its .eh_frame_hdr; 0: it has none */
-	/* Called before bytes in it are read, so that they can be copied then. Returns false if they
-	 * cannot be read. Null: all can be. */
-	bool (*get)(void *context, uintptr_t at, uint64_t bytes);
-	void *context;
 };
 
 /* Reads the rule of an address in the image from .eh_frame. Returns false if that gives none, or if

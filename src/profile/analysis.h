@@ -22,6 +22,25 @@ struct incstack__profile_function {
 int incstack__profile_functions(const struct incstack_profile *profile, uint32_t kind,
 				struct incstack__profile_function *functions, size_t *count);
 
+/* The weights of a function of all kinds, summed over all its contexts. */
+struct incstack__profile_sum {
+	const char *name;                           /* as above */
+	uint64_t function;                          /* as above */
+	uint64_t own[INCSTACK_PROFILE_KINDS_MAX];   /* without callees */
+	uint64_t total[INCSTACK_PROFILE_KINDS_MAX]; /* with callees; recursion counts once */
+};
+
+struct incstack__profile_sums {
+	struct incstack__profile_sum *rows; /* the caller frees them */
+	size_t count;
+};
+
+/* Sums the weights of each function that has a context, in the order in which functions were added.
+ * Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+int incstack__profile_sums(const struct incstack_profile *profile,
+			   struct incstack__profile_sums *sums);
+
 /* Creates a profile with only one kind of `profile`, without its meta data. If `as` is not
  * null, it gives that kind a new name and unit. Errors: EINVAL, ENOMEM.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */

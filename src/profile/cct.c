@@ -128,6 +128,7 @@ void incstack_profile_destroy(struct incstack_profile *profile)
 	incstack__modules_free(&profile->modules);
 	incstack__extra_free(&profile->extra);
 	incstack__timeline_drop(profile);
+	incstack__curve_drop(profile);
 	free(profile);
 }
 

@@ -12,6 +12,7 @@
 
 #include "nodes.h"
 #include "base/table.h"
+#include "curve.h"
 #include "timeline.h"
 
 struct incstack__name {
@@ -36,6 +37,16 @@ struct incstack__frame {
 		place; /* of the code: its number + 1; 0: unknown. Frames that differ only in it are
 	                  * one frame, unless the profile has places_apart: it is the first one seen. */
 };
+
+/* What a frame of a trace was found by, and its number. */
+struct incstack__seen {
+	uint64_t function;
+	int32_t position;
+	uint32_t flags;
+	uint32_t frame_plus_one; /* 0: nothing */
+};
+
+enum { INCSTACK__SEEN = 64 };
 
 struct incstack__node {
 	uint32_t parent;
@@ -106,6 +117,8 @@ struct incstack_profile {
 	struct incstack__frame *frames;
 	size_t frames_used, frames_room;
 	struct incstack__table frame_table;
+	/* The frames of traces that were looked up lately. Emptied with the table. */
+	struct incstack__seen seen[INCSTACK__SEEN];
 
 	struct incstack__node *nodes;
 	uint64_t *weights; /* kinds numbers for each node */
@@ -117,7 +130,8 @@ struct incstack_profile {
 	struct incstack__modules modules;
 	bool places_apart; /* frames with different places are different (INCSTACK_KEEP_MAPPINGS) */
 	struct incstack__extra extra;
-	struct incstack__timeline *timeline; /* or null */
+	struct incstack__timeline *timeline;   /* or null */
+	struct incstack__profile_curve *curve; /* or null */
 	uint32_t losses; /* INCSTACK__LOSS_*: what the file had and the profile lacks */
 };
 

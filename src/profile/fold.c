@@ -74,11 +74,10 @@ static int origin(const struct fold *fold, const struct incstack_frame_object *o
 	return named_node(fold->profile, fold->root, "[truncated]", node);
 }
 
-/* Finds or adds the frame of an object, without the flags that tell how it was recorded. EXACT
- * changes the meaning of a raw pc only. A VIRTUAL object shares its callee's address, because
- * the callee is inlined into it. A VIRTUAL frame is inlined itself. */
-static int object_frame(struct incstack_profile *profile,
-			const struct incstack_frame_object *object, uint32_t *frame)
+/* Returns the flags of an object without those that tell how it was recorded. EXACT changes the
+ * meaning of a raw pc only. A VIRTUAL object shares its callee's address, because the callee is
+ * inlined into it. A VIRTUAL frame is inlined itself. */
+static uint32_t flags_of(const struct incstack_frame_object *object)
 {
 	uint32_t flags, kept = INCSTACK_OBJECT_SIGNAL | INCSTACK_OBJECT_RAW;
 
@@ -87,12 +86,42 @@ static int object_frame(struct incstack_profile *profile,
 	flags = object->flags & kept;
 	if (object->parent)
 		flags |= object->parent->flags & INCSTACK_OBJECT_VIRTUAL;
-	return incstack__frame_intern(profile,
-				      &(struct incstack__frame){.function = object->function,
-								.position = object->position,
-								.flags = flags,
-								.key = INCSTACK__NONE},
-				      frame);
+	return flags;
+}
+
+/* Finds or adds the frame, and remembers it. */
+__attribute__((noinline)) static int look_up(struct incstack_profile *profile,
+					     struct incstack__seen *seen, uint32_t *frame)
+{
+	const struct incstack__frame key = {.function = seen->function,
+					    .position = seen->position,
+					    .flags = seen->flags,
+					    .key = INCSTACK__NONE};
+	int error = incstack__frame_intern(profile, &key, frame);
+
+	seen->frame_plus_one = error ? 0 : *frame + 1;
+	return error;
+}
+
+/* Finds or adds the frame of an object. Traces that follow each other have many frames in common,
+ * whose numbers are taken from the table of those that were looked up lately. */
+static int object_frame(struct incstack_profile *profile,
+			const struct incstack_frame_object *object, uint32_t *frame)
+{
+	const uint64_t function = object->function;
+	const int32_t position = object->position;
+	const uint32_t flags = flags_of(object);
+	struct incstack__seen *seen =
+		&profile->seen[(function ^ function >> 5 ^ (uint32_t)position * 5) %
+			       INCSTACK__SEEN];
+
+	if (seen->frame_plus_one && seen->function == function && seen->position == position &&
+	    seen->flags == flags) {
+		*frame = seen->frame_plus_one - 1;
+		return 0;
+	}
+	*seen = (struct incstack__seen){function, position, flags, 0};
+	return look_up(profile, seen, frame);
 }
 
 /* Finds or adds the node of an object below its caller's. A skeleton has no node: its callees are

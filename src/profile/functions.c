@@ -70,6 +70,53 @@ static int find_inside(const struct incstack_profile *profile, const uint32_t *f
 	return error;
 }
 
+/* What all sums of a profile need. */
+struct summing {
+	const struct incstack_profile *profile;
+	uint32_t *numbers; /* of the function of each frame */
+	bool *inside;      /* whether a node is inside of another node of its function */
+	uint64_t *totals;  /* of the nodes */
+	size_t room;       /* numbers are below */
+};
+
+static void summing_end(struct summing *s)
+{
+	free(s->numbers);
+	free(s->inside);
+	free(s->totals);
+}
+
+/* Ends it, too, if it fails. */
+static int summing_begin(const struct incstack_profile *profile, struct summing *s)
+{
+	int error;
+
+	*s = (struct summing){.profile = profile,
+			      .room = profile->names_used + profile->frames_used};
+	s->inside = calloc(profile->nodes_used, sizeof(*s->inside));
+	s->totals = malloc(profile->nodes_used * sizeof(*s->totals));
+	error = incstack__frame_functions(profile, &s->numbers);
+	if (!s->inside || !s->totals)
+		error = INCSTACK_ENOMEM;
+	if (!error)
+		error = find_inside(profile, s->numbers, s->inside);
+	if (error)
+		summing_end(s);
+	return error;
+}
+
+static uint32_t function_of(const struct summing *s, uint32_t node)
+{
+	return s->numbers[s->profile->nodes[node].frame];
+}
+
+static const char *name_of(const struct summing *s, uint32_t number)
+{
+	return number < s->profile->names_used ? incstack__text(s->profile, number) : NULL;
+}
+
+/* ---- one kind -------------------------------------------------------------------- */
+
 static int compare_functions(const void *a, const void *b)
 {
 	const struct incstack__profile_function *x = a, *y = b;
@@ -79,20 +126,20 @@ static int compare_functions(const void *a, const void *b)
 	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
 }
 
-static void sum_up(const struct incstack_profile *profile, uint32_t kind, const uint64_t *totals,
-		   const uint32_t *functions, const bool *inside,
-		   struct incstack__profile_function *all)
+static void sum_up(const struct summing *s, uint32_t kind, struct incstack__profile_function *all)
 {
-	for (uint32_t node = 1; node < profile->nodes_used; node++) {
-		uint32_t at = functions[profile->nodes[node].frame];
+	const struct incstack_profile *profile = s->profile;
 
-		all[at].self += incstack__profile_self(profile, node, kind);
-		if (totals[node] && !inside[node])
-			all[at].total += totals[node];
-		if (at < profile->names_used)
-			all[at].name = incstack__text(profile, at);
-		else
-			all[at].function = profile->frames[profile->nodes[node].frame].function;
+	(void)incstack_profile_totals(profile, kind, s->totals);
+	for (uint32_t node = 1; node < profile->nodes_used; node++) {
+		struct incstack__profile_function *of = &all[function_of(s, node)];
+
+		of->self += incstack__profile_self(profile, node, kind);
+		if (!s->inside[node])
+			of->total += s->totals[node];
+		of->name = name_of(s, function_of(s, node));
+		if (!of->name)
+			of->function = profile->frames[profile->nodes[node].frame].function;
 	}
 }
 
@@ -100,34 +147,86 @@ int incstack__profile_functions(const struct incstack_profile *profile, uint32_t
 				struct incstack__profile_function *functions, size_t *count)
 {
 	struct incstack__profile_function *all;
-	uint64_t *totals;
-	uint32_t *numbers;
-	bool *inside;
-	size_t room, kept = 0;
+	struct summing s;
+	size_t kept = 0;
 	int error;
 
 	if (!profile || !functions || !count || kind >= profile->kinds)
 		return INCSTACK_EINVAL;
-	room = profile->names_used + profile->frames_used;
-	all = calloc(room + 1, sizeof(*all));
-	totals = malloc(profile->nodes_used * sizeof(*totals));
-	inside = calloc(profile->nodes_used, sizeof(*inside));
-	error = incstack__frame_functions(profile, &numbers);
-	if (!all || !totals || !inside)
-		error = INCSTACK_ENOMEM;
-	if (!error)
-		error = find_inside(profile, numbers, inside);
-	if (!error) {
-		(void)incstack_profile_totals(profile, kind, totals);
-		sum_up(profile, kind, totals, numbers, inside, all);
-		qsort(all, room, sizeof(*all), compare_functions);
-		for (; kept < *count && kept < room && all[kept].total; kept++)
+	error = summing_begin(profile, &s);
+	if (error)
+		return error;
+	all = calloc(s.room + 1, sizeof(*all));
+	if (all) {
+		sum_up(&s, kind, all);
+		qsort(all, s.room, sizeof(*all), compare_functions);
+		for (; kept < *count && kept < s.room && all[kept].total; kept++)
 			functions[kept] = all[kept];
 		*count = kept;
 	}
 	free(all);
-	free(totals);
-	free(inside);
-	free(numbers);
+	summing_end(&s);
+	return all ? 0 : INCSTACK_ENOMEM;
+}
+
+/* ---- all kinds ------------------------------------------------------------------- */
+
+/* Gives a row to each function that has a node. rows[] has the number of the row + 1. */
+static void make_rows(const struct summing *s, uint32_t *rows, struct incstack__profile_sums *sums)
+{
+	const struct incstack_profile *profile = s->profile;
+
+	for (uint32_t node = 1; node < profile->nodes_used; node++) {
+		const uint32_t number = function_of(s, node);
+
+		if (rows[number])
+			continue;
+		sums->rows[sums->count] = (struct incstack__profile_sum){
+			.name = name_of(s, number),
+			.function = profile->frames[profile->nodes[node].frame].function};
+		rows[number] = (uint32_t)++sums->count;
+	}
+}
+
+static void sum_kind(const struct summing *s, uint32_t kind, const uint32_t *rows,
+		     struct incstack__profile_sum *sums)
+{
+	(void)incstack_profile_totals(s->profile, kind, s->totals);
+	for (uint32_t node = 1; node < s->profile->nodes_used; node++) {
+		struct incstack__profile_sum *sum = &sums[rows[function_of(s, node)] - 1];
+
+		sum->own[kind] += incstack__profile_self(s->profile, node, kind);
+		if (!s->inside[node])
+			sum->total[kind] += s->totals[node];
+	}
+}
+
+int incstack__profile_sums(const struct incstack_profile *profile,
+			   struct incstack__profile_sums *sums)
+{
+	struct summing s;
+	uint32_t *rows;
+	int error;
+
+	if (!profile || !sums)
+		return INCSTACK_EINVAL;
+	*sums = (struct incstack__profile_sums){0};
+	error = summing_begin(profile, &s);
+	if (error)
+		return error;
+	rows = calloc(s.room + 1, sizeof(*rows));
+	sums->rows = calloc((s.room < profile->nodes_used ? s.room : profile->nodes_used) + 1,
+			    sizeof(*sums->rows));
+	if (rows && sums->rows) {
+		make_rows(&s, rows, sums);
+		for (uint32_t kind = 0; kind < profile->kinds; kind++)
+			sum_kind(&s, kind, rows, sums->rows);
+	} else {
+		free(sums->rows);
+		*sums = (struct incstack__profile_sums){0};
+		error = INCSTACK_ENOMEM;
+	}
+	free(rows);
+	summing_end(&s);
 	return error;
 }

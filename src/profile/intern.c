@@ -200,6 +200,7 @@ int incstack__frame_table_renew(struct incstack_profile *profile)
 	struct incstack__table *table = &profile->frame_table;
 	int error = 0;
 
+	memset(profile->seen, 0, sizeof(profile->seen));
 	free(table->slots);
 	error = incstack__table_init(table);
 	for (size_t i = 0; i < profile->frames_used && !error; i++)

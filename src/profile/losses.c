@@ -80,6 +80,19 @@ static bool outermost_is_inlined(const struct incstack_profile *profile)
 	return false;
 }
 
+/* Whether modules are where they were mapped in a process. Firefox files have libraries and addresses in them,
+ * but not where these were mapped. */
+static bool has_ranges(const struct incstack_profile *profile)
+{
+	const struct incstack__modules *all = &profile->modules;
+
+	for (size_t i = 0; i < all->mappings_used; i++)
+		if (all->mappings[i].start || all->mappings[i].limit || all->mappings[i].offset ||
+		    all->mappings[i].has)
+			return true;
+	return profile->places_apart;
+}
+
 uint32_t incstack__profile_losses(const struct incstack_profile *profile,
 				  enum incstack_profile_format format, uint32_t kind)
 {
@@ -90,6 +103,8 @@ uint32_t incstack__profile_losses(const struct incstack_profile *profile,
 	lost = (unsigned)format < sizeof(unsaid) / sizeof(unsaid[0]) ? unsaid[format] : 0;
 	if (format == INCSTACK_FORMAT_PPROF && !outermost_is_inlined(profile))
 		lost &= ~(uint32_t)INCSTACK__LOSS_INLINING;
+	if (format == INCSTACK_FORMAT_FIREFOX && !has_ranges(profile))
+		lost &= ~(uint32_t)INCSTACK__LOSS_MAPPINGS; /* the modules are its libraries */
 	if (format == INCSTACK_FORMAT_FIREFOX && profile->timeline)
 		lost |= INCSTACK__LOSS_KINDS;
 	return profile->losses |

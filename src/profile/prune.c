@@ -13,6 +13,7 @@ int incstack__profile_clear(struct incstack_profile *profile)
 	if (!profile)
 		return INCSTACK_EINVAL;
 	incstack__timeline_drop(profile);
+	incstack__curve_drop(profile);
 	incstack__table_clear(&profile->node_table);
 	profile->nodes_used = 1;
 	memset(profile->weights, 0, profile->kinds * sizeof(*profile->weights));
@@ -162,6 +163,7 @@ static int reduce_by(struct incstack_profile *profile, struct move *move, choose
 	if (error)
 		return error;
 	incstack__timeline_drop(profile);
+	incstack__curve_drop(profile);
 	compact(profile, move);
 	incstack__node_table_renew(profile);
 	return 0;

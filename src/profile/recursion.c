@@ -146,6 +146,8 @@ int incstack__profile_fold_recursion(const struct incstack_profile *profile,
 		error = incstack__copy_meta(profile, folding.into);
 	if (!error)
 		error = incstack__timeline_copy(profile, folding.nodes, folding.into);
+	if (!error)
+		error = incstack__curve_copy(profile, folding.nodes, folding.into);
 	release(&folding);
 	folding.into->losses = incstack__profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0) &
 			       ~(uint32_t)(INCSTACK__LOSS_FRAME_KINDS | INCSTACK__LOSS_MAPPINGS);

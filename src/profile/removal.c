@@ -3,6 +3,7 @@
  * Removes nodes, in place: a parent comes before its children, so one pass moves all nodes to the front.
  */
 #include "removal.h"
+#include "curve.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ int incstack__nodes_remove(struct incstack_profile *profile, const bool *kept,
 			moved[i] = stands_for[i] == INCSTACK_PROFILE_NONE ? INCSTACK_PROFILE_NONE
 									  : numbers[stands_for[i]];
 		incstack__timeline_move(profile, moved);
+		incstack__curve_move(profile, moved);
 		incstack__node_table_renew(profile);
 	}
 	free(numbers);

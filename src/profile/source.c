@@ -110,6 +110,8 @@ int incstack_profile_name_frames(const struct incstack_profile *profile,
 		error = incstack__copy_meta(profile, naming.into);
 	if (!error)
 		error = incstack__timeline_copy(profile, nodes, naming.into);
+	if (!error)
+		error = incstack__curve_copy(profile, nodes, naming.into);
 	free(frames);
 	free(nodes);
 	if (error)

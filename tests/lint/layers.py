@@ -41,7 +41,8 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h profile/delta.h profile/filter.h",
+    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
+            " profile/curve.h profile/delta.h profile/filter.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
@@ -71,12 +72,12 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h named_root pattern read/json_surrogates",
-        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/pprof_threads write/writer write/flame_page",
-        "extra meta module write/pprof_code pcct jit perf_map timeline.c visit",
+        "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
+        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
+        "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
-        "read/lines",
-        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes source recursion read/json_read read/json_profile"
+        "read/lines write/pprof_threads",
+        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
@@ -97,7 +98,7 @@ STRATA = {
         "start",
     ),
     "tracefile": (
-        "*_format *.h cct identity",
+        "*_format *.h cct identity curve shares",
         "columns modules notes walks write",
         "chunk pointers slots threads",
         "codec_events codec_objects",
@@ -109,7 +110,7 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table report/places output profile_options profile_text"
         " hottest progress profile/expansion profile/amount debuginfod package"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
@@ -119,11 +120,12 @@ STRATA = {
         "report/module_symbols",
         "report/module_tell",
         "record/run profile_io report/symbols",
-        "suppressions.c report/frames report/timeline attach/process/*",
+        "suppressions.c",
         "filter.c",
-        "report/profile attach/kernel/* attach/output/*",
+        "report/context report/timeline report/curve attach/process/*",
+        "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
-        "report/text attach/recording",
+        "report/text attach/recording report/json",
         "report/cpu report/heap",
         "report/report report/run",
         "profile/run profile/input record/report",

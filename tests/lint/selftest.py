@@ -76,6 +76,11 @@ class Sources(unittest.TestCase):
         self.assertIsNotNone(sources.spdx_error("int x;\n"))
         self.assertIsNone(sources.spdx_error("/* SPDX-License-Identifier: MIT\n"))
 
+    def test_dialect(self):
+        self.assertEqual(len(list(sources.dialect_errors("profiler/recorder/x.c", "if (p == NULL)\n__atomic_load_n(p, 0);"))), 2)
+        self.assertEqual(list(sources.dialect_errors("profiler/recorder/x.c", "if (!p || (q = f()) != NULL)\natomic_load(p);")), [])
+        self.assertEqual(list(sources.dialect_errors("tests/x.c", "p == NULL")), [])
+
     def test_opening(self):
         for text in ("/* SPDX-License-Identifier: MIT */\nint f(void); /* one two three */\n",
                      "# SPDX-License-Identifier: MIT\nimport one, two, three\n", "int x;\n"):
@@ -92,7 +97,7 @@ class Layers(unittest.TestCase):
              "interpose/preload.h": "",
              "tracefile/format.h": "", "tracefile/notes.h": "",
              "profile/analysis.h": "", "profile/files.h": "", "profile/nodes.h": "", "profile/reduce.h": "",
-             "profile/timeline.h": "", "profile/delta.h": "", "profile/filter.h": "",
+             "profile/timeline.h": "", "profile/delta.h": "", "profile/filter.h": "", "profile/curve.h": "",
              "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "",
              "safepoint/wait.h": ""}
 

@@ -4,6 +4,7 @@
   spdx             the licence is named at the top
   opening          a file says its job behind the licence, a folder of the product in its README.md
   twins            no two files of src/ have one name
+  dialect          null tests are `!p`, and atomics are those of C11
   file-length      at most 500 lines, also in scripts
   function-length  at most 80 lines
   headers          every public header compiles alone as C11, C2x and C++17
@@ -21,6 +22,9 @@ FUNCTION_LINES = 80
 CODE = (".c", ".h", ".cpp", ".hpp", ".cc", ".S")
 SHELLS = (".sh", ".bash", ".zsh", ".fish")
 FORMATTED = (".c", ".h", ".cpp", ".hpp", ".cc")
+# Where a pointer is a truth value, and where no GNU atomics are.
+NULL_TESTED = ("src/", "profiler/recorder/", "profiler/interpose/", "profiler/tool/attach/")
+ATOMIC = ("profiler/", "src/arch/", "src/safepoint/", "src/profile/", "src/heap/")
 # Public headers align their field comments by hand, which clang-format never leaves alone.
 UNFORMATTED = "include/"
 DIALECTS = (("c", "c11"), ("c", "c2x"), ("c++", "c++17"))
@@ -166,7 +170,19 @@ def check_twins():
     return twins(name for name in files(CODE) if name.startswith("src/"))
 
 
-CHECKS = {"twins": check_twins, "spdx": check_spdx, "opening": check_opening, "file-length": check_file_length,
+def dialect_errors(name, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        if name.startswith(NULL_TESTED) and re.search(r"== NULL\b", line):
+            yield f"{name}:{number}: write !p in place of p == NULL"
+        if name.startswith(ATOMIC) and re.search(r"\b(__atomic_|__sync_)\w+\(", line):
+            yield f"{name}:{number}: use an atomic of C11"
+
+
+def check_dialect():
+    return [error for name in files((".c", ".h")) for error in dialect_errors(name, read(name))]
+
+
+CHECKS = {"twins": check_twins, "dialect": check_dialect, "spdx": check_spdx, "opening": check_opening, "file-length": check_file_length,
           "function-length": check_function_length, "headers": check_headers,
           "format": check_format}
 

@@ -13,7 +13,7 @@ allowed() { :; }
 
 # record COMMAND ARGUMENTS...
 record() {
-	"$tool" "$1" -o trace "${@:2}" >stdout 2>stderr </dev/null || fail "status $?"
+	"$tool" "$1" --folded -o trace "${@:2}" >stdout 2>stderr </dev/null || fail "status $?"
 	names_in trace.folded || fail "no names at first"
 	! grep -q '^warning: /' stderr || fail "a warning at first"
 }

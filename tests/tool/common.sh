@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # variables of the script that sources this one
 # SPDX-License-Identifier: MIT
 #
 # What the tests of the tool share: heap_common.sh, attach_common.sh and other scripts source it.

@@ -239,7 +239,7 @@ test_threads() {
 	equal "all time" "$(spent .)" "$(ticks_with_events)"
 	"$tool" report --folded trace >/dev/null
 	equal "time below a name without -t" "$(spent '^red;')" 0
-	"$tool" report -t trace >report
+	"$tool" report --folded -t trace >report
 	begins_with red 'red;outer;inner '
 	grep -q '% *red$' report || fail "no thread in the report"
 	"$tool" heap --folded -o trace -t -- "$target" named 2>stderr || fail "heap: exit status $?"
@@ -301,7 +301,7 @@ test_children() {
 	record -o trace --follow-children -- "$target" fork
 	equal status "$status" 0
 	adds_up
-	"$tool" report "$(ls trace.*.0)" >/dev/null
+	"$tool" report --folded "$(ls trace.*.0)" >/dev/null
 	grep -q 'outer;inner' trace.*.0.folded || fail "the child has no time"
 }
 

@@ -161,6 +161,72 @@ test_shared() {
 	grep -qE '^ *places  source_target.c:' said || fail "no lines at all: $(cat said)"
 }
 
+# serve ID: debuginfod serves ./served on $port until the test ends, and knows the build. The port may be taken, so
+# others are tried.
+serve() {
+	local try
+	for try in 1 2 3 4 5; do
+		port=$((20000 + RANDOM % 20000))
+		debuginfod -d :memory: -p $port -F served >server 2>&1 &
+		server=$!
+		python3 -B - "http://127.0.0.1:$port/buildid/$1/debuginfo" <<'P' && return
+import sys, time, urllib.request
+for i in range(300):
+    try:
+        sys.exit(urllib.request.urlopen(sys.argv[1], timeout=60).status != 200)
+    except OSError:
+        time.sleep(0.1)
+sys.exit(1)
+P
+		kill -KILL $server 2>/dev/null || true
+	done
+	exit 77
+}
+
+test_debuginfod() {
+	command -v debuginfod >/dev/null || exit 77
+	local -x DEBUGINFOD_CACHE_PATH=$PWD/cache DEBUGINFOD_URLS=''
+	split
+	mkdir served && mv prog.debug served
+	serve "$(build_id prog)"
+	record ./prog
+	report
+	none "not asked"
+	DEBUGINFOD_URLS=http://127.0.0.1:$port report
+	lines "from debuginfod"
+	# A server that does not know the build says so, and is no error.
+	rm -rf cache prog
+	cp "${target}_cpp" prog && strip prog
+	record ./prog
+	DEBUGINFOD_URLS=http://127.0.0.1:$port report
+	! grep -q 'note: debuginfod' said || fail "an unknown build: $(cat said)"
+}
+
+# A server that takes connections and never answers, and one that is not there.
+test_debuginfod_hangs() {
+	command -v debuginfod >/dev/null || exit 77
+	local -x DEBUGINFOD_CACHE_PATH=$PWD/cache DEBUGINFOD_TIMEOUT=1 DEBUGINFOD_MAXTIME=2
+	split
+	record ./prog
+	python3 -B -c '
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+time.sleep(200)' >port &
+	server=$!
+	until [[ -s port ]]; do sleep 0.1; done
+	DEBUGINFOD_URLS=http://127.0.0.1:$(cat port) report
+	told "a server that hangs" "incstack: note: debuginfod:"
+	grep -q '^ *prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
+	kill -KILL $server
+	wait $server || true
+	rm -rf cache
+	DEBUGINFOD_URLS=http://127.0.0.1:$(cat port) report
+	told "no server" "incstack: note: debuginfod:"
+	grep -q '^ *prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
+	server=
+}
+
 # Debian's programs have no symbols; the report names the package.
 test_package() {
 	local id package
@@ -176,6 +242,7 @@ test_package() {
 }
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+server=
+trap '[[ -z $server ]] || kill -KILL $server 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch"
 "test_$3"

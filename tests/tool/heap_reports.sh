@@ -5,6 +5,7 @@
 # files show.
 set -euo pipefail
 tool=$1 target=$2
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # shellcheck source=tests/tool/heap_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/heap_common.sh"
@@ -15,9 +16,17 @@ test_text_report() {
 	grep -q '^at the peak 74.2 KiB, still live at exit 5.9 KiB$' stderr ||
 		fail "no totals"
 	grep -q '^temporary: 321 calls (84.3%)' stderr || fail "no temporary allocations"
-	grep -Eq '^ +5.9 KiB +60 +0 +5.9 KiB +leak_blocks \(target\)$' stderr || fail "no leak"
-	grep -Eq '^ +14.1 KiB +300 +300 +0 B +alloc_blocks \(target\)$' stderr || fail "no site"
+	grep -Eq '^ +5.9K +60 +0 +5.9K +5.9K +5.9K +5.9K +5.9K +leak_blocks$' stderr || fail "no leak"
+	grep -Eq '^ +14.1K +300 +300 +0 +0 +14.1K +0 +0 +alloc_blocks$' stderr || fail "no site"
 	[[ $(wc -L <stderr) -le 200 ]] || fail "too wide"
+	[[ $(wc -l <stderr) -le 60 ]] || fail "longer than a page"
+	grep -Eq '^ +68.4 KiB +[0-9.]+% main( .*)?$' stderr || fail "no context on the line of its weight"
+	! grep -q '^Allocated: ' stderr || fail "the page has a section of the full report"
+	"$tool" report --full trace >full || fail "status $?"
+	grep -q '^Allocated: 90.8 KiB, hottest contexts$' full || fail "not in the full report"
+	grep -Eq '^ +320  alloc_blocks' full && fail "a sum of two functions"
+	grep -Eq '^ +300  alloc_blocks( .*)?$' full || fail "no temporary allocations by line"
+	grep -Eq '^ +below 128 B +[0-9]+ ' full || fail "no sizes"
 	grep -Eq ';main;run_step;leak_blocks 6000$' trace.folded || fail "$(cat trace.folded)"
 	# As wide as the terminal: script(1) makes one of 70 columns.
 	if command -v script >/dev/null; then
@@ -28,13 +37,103 @@ test_text_report() {
 	fi
 }
 
+# What the report prints is what the files have, to the byte, of each function and kind.
+test_sums_agree() {
+	local program
+	for program in "$target leak=50 alloc=300 mixed=10 big=70000 deep=400" \
+		"$(dirname "$target")/../crosscheck/threads 1"; do
+		# shellcheck disable=SC2086 # words
+		record -o trace -- $program
+		equal "status of $program" "$status" 0
+		python3 "$here/report_sums.py" "$tool" trace || fail "$program"
+	done
+}
+
+# The report of a thread that another thread frees for.
+test_threads_are_told() {
+	record -o trace -- "$target" threads=2:100
+	"$tool" report --full trace >full || fail "status $?"
+	grep -Eq '^ +allocated +calls +live at exit +tid +thread$' full || fail "no threads"
+	[[ $(sed -n '/ tid  thread$/,$p' full | grep -Ec '^ +[0-9.]+ [KM]?i?B +[0-9]+ +[0-9.]+ [KM]?i?B +[0-9]+  ') == 3 ]] ||
+		fail "$(cat full)"
+	equal "calls of the threads" "$(awk '/ tid  thread$/ { on = 1; next } on && NF >= 7 && $3 == 100 { n++ } END { print n + 0 }' full)" 2
+}
+
+# The peak of the process is the kernel's; a process that was killed has none.
+test_memory_of_the_process() {
+	record -o trace -- "$target" leak=50
+	grep -Eq "^the process's peak was [0-9.]+ MiB; malloc saw 4.9 KiB$" \
+		stderr || fail "no peak"
+	! grep -q '^hint: ' stderr || fail "the program is no interpreter"
+	! grep -q '^at exit ' stderr || fail "nothing was mapped"
+	# The memory that the program maps by itself is not malloc's.
+	record -o trace -- "$target" map=100000000
+	grep -Eq '^at exit (9[0-9]|10[0-9])\.[0-9] MiB were neither files nor malloc.s: ' stderr ||
+		fail "not said"
+	record -o trace -- "$target" leak=50 kill
+	! grep -q "^the process's peak" stderr || fail "a peak of a process that was killed"
+	# A hint for an interpreter, whose name alone matters.
+	cp "$target" python3
+	record -o trace -- ./python3 leak=50
+	grep -q '^hint: Python keeps small objects where malloc does not see them, unless PYTHONMALLOC=malloc is set$' stderr || fail "no hint"
+}
+
+test_options_without_effect() {
+	record -o trace -- "$target" leak=50
+	local options
+	for options in '--json --full' '--json -o other'; do
+		# shellcheck disable=SC2086 # words
+		"$tool" report $options trace >stdout 2>stderr && fail "$options are taken"
+		equal "lines of the message" "$(wc -l <stderr)" 1
+		grep -q 'has no effect with --json; leave it out$' stderr || fail "not said"
+	done
+	"$tool" report --full trace.folded >stdout 2>stderr && fail "taken for a profile"
+	grep -q 'has no effect on the report of a profile' stderr || fail "not said"
+	"$tool" report . >stdout 2>stderr && fail "a directory is taken"
+	grep -iq 'cannot read \.: is a directory$' stderr || fail "not said"
+}
+
+# JSON only: no other file is written.
+test_json() {
+	record -o trace -- "$target" leak=50 alloc=300
+	rm trace.*
+	"$tool" report --json trace >report.json || fail "status $?"
+	[[ ! -e trace.html && ! -e trace.folded ]] || fail "by-products"
+	python3 - <<-'END' || fail "$(cat report.json)"
+		import json
+		report = json.load(open("report.json"))
+		assert (report["format"], report["version"]) == ("incstack report", 1)
+		assert [kind["name"] for kind in report["kinds"]] == [
+		    "allocated", "allocations", "temporary", "live at peak", "live at exit"]
+		assert report["end"] == {"status": 0}
+		own = {f["function"]: f["own"] for f in report["functions"]}
+		assert own["leak_blocks"] == [5000, 50, 0, 5000, 5000], own
+		assert own["alloc_blocks"][:3] == [14400, 300, 300], own
+		assert sum(t["calls"] for t in report["threads"]) == report["kinds"][1]["total"]
+		assert sum(s["bytes"] for s in report["sizes"]) == report["kinds"][0]["total"]
+		assert report["memory"]["process_peak"] > report["memory"]["malloc_peak"] > 5000
+	END
+}
+
+# The program of README.md: the report has the lines that README.md shows.
+test_leak_of_readme() {
+	local readme=$here/../../README.md line
+	record -o trace -- "$(dirname "$target")/../../examples/leak"
+	for line in 'remember  leak.c:31' 'answer_one  leak.c:47' 'remember  leak.c:35' 'main  leak.c:54'; do
+		grep -q "$line\$" stderr || fail "the report has not: $line"
+		grep -q "$line\$" "$readme" || fail "README.md has not: $line"
+	done
+	sed -n '/^Still live at exit, by line$/,/^$/p' stderr | grep -q '^ *1015.6 KiB  remember  leak.c:31$' ||
+		fail "not by line"
+}
+
 # C++ names are readable, and operator new is not what allocates.
 test_cxx_names() {
 	record -o trace -- "$(dirname "$target")/../crosscheck/threads" 1
 	equal status "$status" 0
 	grep -q ';(anonymous namespace)::grow(unsigned int, unsigned int);' trace.folded ||
 		fail "mangled"
-	! grep -Eq '^ +[0-9.]+ [KM]iB +[0-9]+ +[0-9]+ +[0-9.]+ .*B +operator new' stderr ||
+	! grep -Eq '^( +[0-9.]+[KM]?){5,} +operator new' stderr ||
 		fail "operator new is in the table"
 }
 

@@ -3,6 +3,7 @@
 say, speedscope and Firefox as other programs write them. Nothing here is incstack's own."""
 import gzip
 import json
+from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
@@ -174,7 +175,7 @@ def read_speedscope(path):
 
 
 def read_firefox(path):
-    data = json.loads(path.read_text())
+    data = json.loads(path.read_text(), parse_float=Decimal)
     profile = Profile([(t["name"], t["kindUnit"]) for t in data["threads"]])
     for k, t in enumerate(data["threads"]):
         stacks = []
@@ -187,7 +188,10 @@ def read_firefox(path):
                     "" if file is None else t["stringArray"][file],
                     table["line"][frame] or 0, table["inlineDepth"][frame] > 0)
             stacks.append((stacks[prefix] if prefix is not None else ()) + (here,))
+        is_time = t["kindUnit"] == "nanoseconds"
+        assert (t["samples"]["weightType"] == "tracing-ms") == is_time
         for stack, weight in zip(t["samples"]["stack"], t["samples"]["weight"], strict=True):
+            weight = int(weight * 1000000) if is_time else weight
             profile.add((), stacks[stack],
                         [weight if j == k else 0 for j in range(len(profile.kinds))])
     json_meta(profile, data["meta"]["incstack"])

@@ -12,6 +12,7 @@
  *   deep=N         N frames of one function of which each leaks a block of 8 bytes
  *   variable=N     N blocks get another size in a function whose frame is found by its frame pointer
  *   below=D:N      N blocks are allocated below D frames of one function
+ *   map=N          N bytes from mmap are written to and never given back
  *   tight          the process gets no more memory; it has some to allocate from
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
@@ -27,6 +28,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -52,6 +54,17 @@ NOINLINE void alloc_blocks(long count)
 {
 	for (long i = 0; i < count; i++)
 		use(malloc(48), 1);
+}
+
+static void map_memory(size_t bytes)
+{
+	void *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		abort();
+	memset(memory, 1, bytes);
+	kept = memory;
 }
 
 NOINLINE void leak_blocks(long count)
@@ -259,6 +272,8 @@ static void run_step(char **step)
 		alloc_below(atol(argument), atol(strchr(argument, ':') + 1));
 	else if ((argument = value(*step, "variable")) != NULL)
 		resize_blocks(atol(argument));
+	else if ((argument = value(*step, "map")) != NULL)
+		map_memory((size_t)atol(argument));
 	else if ((argument = value(*step, "mixed")) != NULL)
 		alloc_mixed(atol(argument));
 	else if ((argument = value(*step, "threads")) != NULL)

@@ -51,6 +51,10 @@ static void make_step(struct thread *thread)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* It takes a while, in which a thread that is held does nothing. */
+void incstack__record_resident(void)
+{
+}
+
 void incstack__record_flush(struct incstack__record *record)
 {
 	struct thread *thread = thread_of(record);
@@ -97,11 +101,11 @@ struct incstack__record *incstack__record_make(void)
 }
 
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
-				     int last)
+				     bool last)
 {
 }
 
-void incstack__record_contexts_flush_rest(int last)
+void incstack__record_contexts_flush_rest(bool last)
 {
 }
 
@@ -109,7 +113,7 @@ void incstack__record_modules(void)
 {
 }
 
-int incstack__record_is_gone(const struct incstack__record *record)
+bool incstack__record_is_gone(const struct incstack__record *record)
 {
 	return thread_of(record) != NULL && thread_of(record)->gone;
 }
@@ -146,8 +150,8 @@ struct incstack_top incstack_native_top(const void *ucontext)
 	return (struct incstack_top){.pc = ucontext != NULL};
 }
 
-int incstack__interrupted_is_settleable(const struct incstack__record *record,
-					const struct incstack_top *top)
+bool incstack__interrupted_is_settleable(const struct incstack__record *record,
+					 const struct incstack_top *top)
 {
 	struct thread *thread = thread_of(record);
 

@@ -87,7 +87,7 @@ void incstack__record_linker_compare(struct incstack__record_counts counts)
 	ck_assert_uint_eq(counts.adds, adds);
 }
 
-int incstack__record_linker_shows(struct incstack__record_counts counts)
+bool incstack__record_linker_shows(struct incstack__record_counts counts)
 {
 	return counters_known && counts.adds == adds && counts.subs == subs;
 }
@@ -144,7 +144,7 @@ int incstack__record_write(const void *data, size_t bytes)
 	return 0;
 }
 
-int incstack__record_path(uint64_t address, char *path, size_t size)
+bool incstack__record_path(uint64_t address, char *path, size_t size)
 {
 	(void)address;
 	(void)path;
@@ -163,7 +163,7 @@ void incstack__record_host_clear(void)
 	forgot++;
 }
 
-int incstack__record_host_look(void)
+bool incstack__record_host_look(void)
 {
 	ck_assert_int_eq(locked, 0);
 	looks++;
@@ -189,12 +189,12 @@ void incstack__lock_take(enum incstack__lock lock)
 }
 
 /* As if another thread had the lock, or not. */
-int incstack__lock_try(enum incstack__lock lock)
+bool incstack__lock_try(enum incstack__lock lock)
 {
 	if (is_locked_elsewhere)
-		return -1;
+		return false;
 	incstack__lock_take(lock);
-	return 0;
+	return true;
 }
 
 void incstack__lock_give(enum incstack__lock lock)

@@ -110,7 +110,7 @@ void incstack__record_make_thunks(struct incstack__record *record, struct incsta
 {
 }
 
-int incstack__record_begin_unlisted(void)
+bool incstack__record_begin_unlisted(void)
 {
 	return 1;
 }
@@ -156,13 +156,13 @@ void incstack__record_modules(void)
 	rooms++;
 }
 
-int incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
+bool incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
 {
 	rooms++;
 	return 1;
 }
 
-int incstack__record_is_marked(const void *block)
+bool incstack__record_is_marked(const void *block)
 {
 	rooms++;
 	return 1;
@@ -189,7 +189,7 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 	return NULL;
 }
 
-void incstack__record_context_leave(uintptr_t at, int by_jump)
+void incstack__record_context_leave(uintptr_t at, bool by_jump)
 {
 	ck_assert_uint_eq(locked, 1);
 	lifts++;
@@ -238,7 +238,7 @@ void incstack__lock_give(enum incstack__lock lock)
 	ck_assert_uint_eq(--locked, 0);
 }
 
-int incstack__record_check_room(const struct incstack__record *record)
+bool incstack__record_check_room(const struct incstack__record *record)
 {
 	return 0;
 }
@@ -247,12 +247,12 @@ void incstack__record_mark(const void *block)
 {
 }
 
-int incstack__record_begin_late(void)
+bool incstack__record_begin_late(void)
 {
 	return 0;
 }
 
-int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)
+bool incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)
 {
 	return slot == &slots[INCSTACK__TRACEFILE_SLOTS - 1];
 }

@@ -47,13 +47,13 @@ void incstack__record_note(enum incstack__tracefile_note note)
 }
 
 /* As if another thread had the lock, or not. */
-int incstack__lock_try(enum incstack__lock lock)
+bool incstack__lock_try(enum incstack__lock lock)
 {
 	ck_assert_int_eq(lock, INCSTACK__LOCK_SPOOL);
 	if (is_locked_elsewhere)
-		return -1;
+		return false;
 	ck_assert_uint_eq(locked++, 0);
-	return 0;
+	return true;
 }
 
 void incstack__lock_take(enum incstack__lock lock)

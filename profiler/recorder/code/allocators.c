@@ -71,7 +71,7 @@ static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *co
 	struct search *search = context;
 	struct incstack__native_pages pages = {0, 0};
 	struct incstack__elf_symbols symbols;
-	const int is_program = search->objects++ == 0;
+	const bool is_program = search->objects++ == 0;
 
 	(void)size;
 	if (!symbols_of(info, &pages, &symbols))

@@ -6,6 +6,7 @@
 #ifndef INCSTACK_RECORDER_CODE_H
 #define INCSTACK_RECORDER_CODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <incstack/incstack.h>
@@ -16,19 +17,19 @@
 
 /* host.c */
 /* Looks for what does not work with mode patch: hardware that guards return addresses, and
- * certain runtimes among the loaded objects. Returns non-zero if the mode is validate now. */
-int incstack__record_host_look(void);
+ * certain runtimes among the loaded objects. Returns true if the mode is validate now. */
+bool incstack__record_host_look(void);
 /* Leaves a note if the program defines malloc or operator new itself. */
 void incstack__record_host_allocators(void);
-/* Returns non-zero if the mode is patch and the code belongs to one of these runtimes. Return
+/* Returns true if the mode is patch and the code belongs to one of these runtimes. Return
  * addresses into the runtime must not be changed. Takes no lock. */
-int incstack__record_host_forbids_barriers(uintptr_t address);
+bool incstack__record_host_forbids_barriers(uintptr_t address);
 /* rule.c: the embedder's find_rule. Before its first call, the other function sets where the stub
  * is loaded. */
 int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
 void incstack__record_rule_stub(struct incstack__range stub);
 /* Whether the object with the code needs no further check. May be called in a handler. */
-int incstack__record_host_knows(uintptr_t address);
+bool incstack__record_host_knows(uintptr_t address);
 /* Called after code was unloaded, because other code may be loaded in its place. */
 void incstack__record_host_clear(void);
 /* Changes mode patch to validate, in each thread before its next event. May be called in any

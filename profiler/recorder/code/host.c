@@ -267,7 +267,7 @@ static void add(object_table table, const ElfW(Dyn) * object)
 	}
 }
 
-static int is_in(object_table table, const ElfW(Dyn) * object)
+static bool is_in(object_table table, const ElfW(Dyn) * object)
 {
 	const size_t mask = (1u << OBJECTS_BITS) - 1;
 	const size_t first = first_place(object);
@@ -276,9 +276,9 @@ static int is_in(object_table table, const ElfW(Dyn) * object)
 	for (size_t i = 0; i <= mask && there; i++) {
 		there = atomic_load_explicit(&table[(first + i) & mask], memory_order_relaxed);
 		if (there == object)
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 void incstack__record_host_clear(void)
@@ -333,15 +333,15 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	return *found != NULL;
 }
 
-int incstack__record_host_look(void)
+bool incstack__record_host_look(void)
 {
 	const struct runtime *found = NULL;
 
 	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
-		return 0;
+		return false;
 	if (!incstack__recording.runtime && incstack__shadow_stack_on()) {
 		incstack__record_fall_back(INCSTACK__NOTE_SHADOW_STACK);
-		return 1;
+		return true;
 	}
 	dl_iterate_phdr(look_at, &found);
 	if (found)
@@ -353,14 +353,14 @@ int incstack__record_host_look(void)
 
 /* Called when a sample meets code of a runtime. Each thread changes its mode only before
  * its next event. So all rules that are given out until then forbid barriers (rule.c). */
-static int forbid_barriers(const struct runtime *runtime)
+static bool forbid_barriers(const struct runtime *runtime)
 {
 	atomic_store_explicit(&incstack__recording.barriers_forbidden, 1, memory_order_release);
 	incstack__record_fall_back(runtime->note);
-	return 1;
+	return true;
 }
 
-static __attribute__((noinline)) int first_look(const struct link_map *map)
+static __attribute__((noinline)) bool first_look(const struct link_map *map)
 {
 	const struct object object = {map->l_name, map->l_addr, map->l_ld};
 	const struct runtime *found;
@@ -374,27 +374,27 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 	return found != NULL;
 }
 
-int incstack__record_host_forbids_barriers(uintptr_t address)
+bool incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	const struct runtime *runtime;
 	struct dl_find_object object;
 
 	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
-		return 0;
+		return false;
 	runtime = runtime_by_function(address);
 	if (runtime)
 		return forbid_barriers(runtime);
 	if (_dl_find_object((void *)address, &object) != 0 ||
 	    atomic_load_explicit(&newest, memory_order_relaxed) == object.dlfo_link_map->l_ld ||
 	    incstack__record_local.handling)
-		return 0;
+		return false;
 	if (first_look(object.dlfo_link_map))
-		return 1;
+		return true;
 	atomic_store_explicit(&newest, object.dlfo_link_map->l_ld, memory_order_relaxed);
-	return 0;
+	return false;
 }
 
-int incstack__record_host_knows(uintptr_t address)
+bool incstack__record_host_knows(uintptr_t address)
 {
 	struct dl_find_object object;
 
@@ -405,16 +405,16 @@ int incstack__record_host_knows(uintptr_t address)
 
 #else
 
-int incstack__record_host_forbids_barriers(uintptr_t address)
+bool incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	(void)address;
-	return 0;
+	return false;
 }
 
-int incstack__record_host_knows(uintptr_t address)
+bool incstack__record_host_knows(uintptr_t address)
 {
 	(void)address;
-	return 1;
+	return true;
 }
 
 #endif

@@ -77,13 +77,13 @@ void incstack__record_linker_compare(struct incstack__record_counts counts)
 			      memory_order_release);
 }
 
-int incstack__record_linker_shows(struct incstack__record_counts counts)
+bool incstack__record_linker_shows(struct incstack__record_counts counts)
 {
 	if (!atomic_load_explicit(&found, memory_order_acquire))
-		return 0;
+		return false;
 	for (size_t i = 0; i < count; i++)
 		if (atomic_load_explicit(&words[i].shows, memory_order_relaxed) &
 		    ~shown_now(&words[i], counts))
-			return 0;
-	return 1;
+			return false;
+	return true;
 }

@@ -15,23 +15,23 @@
 enum { FIRST_BYTES = 1 << 16 };
 enum { HEADS = sizeof(struct incstack__tracefile_block) + 2 * sizeof(uint32_t) };
 
-int incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
-			       struct incstack__record_entry *entry)
+bool incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
+				struct incstack__record_entry *entry)
 {
 	const size_t at = *offset != 0 ? *offset : HEADS;
 
 	if (at >= list->block.used)
-		return 0;
+		return false;
 	entry->at = list->block.data + at;
 	memcpy(&entry->module, entry->at, sizeof(entry->module));
 	entry->bytes =
 		sizeof(entry->module) + entry->module.path_length + entry->module.identity_length;
 	*offset = at + entry->bytes;
-	return 1;
+	return true;
 }
 
-int incstack__record_list_same(const struct incstack__record_entry *a,
-			       const struct incstack__record_entry *b)
+bool incstack__record_list_same(const struct incstack__record_entry *a,
+				const struct incstack__record_entry *b)
 {
 	return a->bytes == b->bytes && memcmp(a->at, b->at, a->bytes) == 0;
 }

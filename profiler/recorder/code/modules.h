@@ -6,6 +6,7 @@
 #ifndef INCSTACK_RECORDER_MODULES_H
 #define INCSTACK_RECORDER_MODULES_H
 
+#include <stdbool.h>
 #include <link.h>
 
 #include "recorder/code/code.h"
@@ -30,12 +31,12 @@ struct incstack__record_entry {
 	size_t bytes;
 };
 
-/* Reads the entry at *offset and moves *offset to the next. Offset 0 is the first. Returns 0 if
+/* Reads the entry at *offset and moves *offset to the next. Offset 0 is the first. Returns false if
  * there is no entry. */
-int incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
-			       struct incstack__record_entry *entry);
-int incstack__record_list_same(const struct incstack__record_entry *a,
-			       const struct incstack__record_entry *b);
+bool incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
+				struct incstack__record_entry *entry);
+bool incstack__record_list_same(const struct incstack__record_entry *a,
+				const struct incstack__record_entry *b);
 /* Adds an entry. Returns non-zero if there is no memory. */
 int incstack__record_list_add(struct incstack__record_list *list,
 			      const struct incstack__record_entry *entry);
@@ -54,13 +55,13 @@ void incstack__record_identity(const struct dl_phdr_info *info,
 
 /* linker.c: called in a callback of dl_iterate_phdr, with the counts that it reports. */
 void incstack__record_linker_compare(struct incstack__record_counts counts);
-/* Returns non-zero if nothing has changed since these were the counts. Waits for no lock. */
-int incstack__record_linker_shows(struct incstack__record_counts counts);
+/* Returns true if nothing has changed since these were the counts. Waits for no lock. */
+bool incstack__record_linker_shows(struct incstack__record_counts counts);
 
-/* unload.c. Not 0: no module has come or gone since the previous call with this variable. Each call
+/* unload.c. True: no module has come or gone since the previous call with this variable. Each call
  * updates the variable. Waits for no lock. */
-int incstack__record_modules_are(struct incstack__record_counts *counts);
-/* Not 0: no module has come or gone since the newest list. Waits for no lock. */
-int incstack__record_modules_unchanged(void);
+bool incstack__record_modules_are(struct incstack__record_counts *counts);
+/* True: no module has come or gone since the newest list. Waits for no lock. */
+bool incstack__record_modules_unchanged(void);
 
 #endif

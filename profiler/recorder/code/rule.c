@@ -20,7 +20,7 @@ void incstack__record_rule_stub(struct incstack__range range)
  * frames are on the stack. The sample of the interrupted event begins at the program's frame, which
  * is older. It does not meet barriers in their frames, so these barriers would count as
  * vanished. */
-static int is_own(uintptr_t address)
+static bool is_own(uintptr_t address)
 {
 	const struct incstack__range own = incstack__range_own();
 
@@ -38,7 +38,7 @@ int incstack__record_find_rule(void *context, uintptr_t address, struct incstack
 		return INCSTACK_EBUSY;
 	/* Until the mode has changed, no return into code whose rule is asked for now may be
 	 * intercepted. acquire: pairs with the release in forbid_barriers (host.c). */
-	const int forbidden =
+	const bool forbidden =
 		is_own(address) || incstack__record_host_forbids_barriers(address) ||
 		atomic_load_explicit(&incstack__recording.barriers_forbidden, memory_order_acquire);
 	const int error =

@@ -97,12 +97,12 @@ static bool add_span(struct spans *spans, const struct incstack__tracefile_modul
 	return true;
 }
 
-static int overlaps(const struct spans *spans, const struct incstack__tracefile_module *module)
+static bool overlaps(const struct spans *spans, const struct incstack__tracefile_module *module)
 {
 	for (size_t i = 0; i < spans->count; i++)
 		if (module->low < spans->span[i].high && spans->span[i].low < module->high)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* ---- announcements; the lock is held ------------------------------------------------ */
@@ -118,12 +118,12 @@ static void update_windows(void)
 	atomic_fetch_add_explicit(&r->changes, 1, memory_order_release);
 }
 
-static int is_announced(uint64_t low)
+static bool is_announced(uint64_t low)
 {
 	for (uint32_t i = 0; i < modules.announced_count; i++)
 		if (modules.announced[i] == low)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static void withdraw(uint64_t low)
@@ -133,10 +133,10 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Finds the known module that contains the address. Returns non-zero if the announcement of its
+/* Finds the known module that contains the address. Returns true if the announcement of its
  * unload is news. It is no news for a module that existed at the start, whose destructors run when
- * the process ends. Returns non-zero, with *low = 0, if no known module contains the address. */
-static int is_news(uint64_t address, uint64_t *low)
+ * the process ends. Returns true, with *low = 0, if no known module contains the address. */
+static bool is_news(uint64_t address, uint64_t *low)
 {
 	struct incstack__record_entry entry;
 	uint64_t index = 0;
@@ -148,7 +148,7 @@ static int is_news(uint64_t address, uint64_t *low)
 		*low = entry.module.low;
 		return index >= modules.first && !is_announced(*low);
 	}
-	return 1;
+	return true;
 }
 
 static void announce(uint64_t address)
@@ -165,10 +165,10 @@ static void announce(uint64_t address)
 
 struct difference {
 	struct spans gone;
-	size_t added;  /* offset in the new list of the first module that is not in the old list */
-	int announced; /* whether all removals were announced */
-	int complete;  /* whether `gone` has everything that was removed between the lists */
-	uint64_t sure; /* of the modules in both lists, so many of the oldest were never removed */
+	size_t added;   /* offset in the new list of the first module that is not in the old list */
+	bool announced; /* whether all removals were announced */
+	bool complete;  /* whether `gone` has everything that was removed between the lists */
+	uint64_t sure;  /* of the modules in both lists, so many of the oldest were never removed */
 };
 
 /* Compares the new list with the known list. The linker appends to its list and removes from
@@ -225,8 +225,8 @@ static void invalidate_rules(const struct difference *difference)
 
 /* Whether the next module of the old list was loaded all the time. *stayed counts the modules that
  * are in both lists. */
-static int is_sure(const struct difference *difference,
-		   const struct incstack__tracefile_module *module, uint64_t *stayed)
+static bool is_sure(const struct difference *difference,
+		    const struct incstack__tracefile_module *module, uint64_t *stayed)
 {
 	return !overlaps(&difference->gone, module) && (*stayed)++ < difference->sure;
 }
@@ -235,7 +235,7 @@ static int is_sure(const struct difference *difference,
  * loaded since the last look. If `exact` is 0, it excludes what is not sure, and has the odd
  * number. */
 static void write_last(const struct incstack__record_list *fresh,
-		       const struct difference *difference, int exact)
+		       const struct difference *difference, bool exact)
 {
 	struct incstack__record_list last = {0};
 	struct incstack__record_entry entry;
@@ -260,7 +260,7 @@ static void write_last(const struct incstack__record_list *fresh,
 static void blur(const struct difference *difference)
 {
 	struct incstack__record_entry entry;
-	const int sure = !difference->complete;
+	const bool sure = !difference->complete;
 	uint64_t stayed = 0;
 	bool all = true;
 
@@ -285,7 +285,7 @@ static void end_epoch(const struct incstack__record_list *fresh)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct difference difference = compare(fresh);
-	const int exact = difference.complete && difference.announced;
+	const bool exact = difference.complete && difference.announced;
 
 	invalidate_rules(&difference);
 	incstack__record_host_clear();
@@ -302,7 +302,7 @@ static void end_epoch(const struct incstack__record_list *fresh)
 
 /* Whether a is newer than b. Two threads may look at once. With objects in other namespaces, subs
  * can decrease. */
-static int is_newer(struct incstack__record_counts a, struct incstack__record_counts b)
+static bool is_newer(struct incstack__record_counts a, struct incstack__record_counts b)
 {
 	return a.adds != b.adds ? a.adds > b.adds : (int64_t)(a.subs - b.subs) > 0;
 }
@@ -341,16 +341,16 @@ static void publish(struct incstack__record_list *fresh)
 
 /* ---- the interface --------------------------------------------------------------------- */
 
-int incstack__record_modules_are(struct incstack__record_counts *counts)
+bool incstack__record_modules_are(struct incstack__record_counts *counts)
 {
 	const struct incstack__record_counts newest = newest_counts();
-	const int same = newest.adds == counts->adds && newest.subs == counts->subs;
+	const bool same = newest.adds == counts->adds && newest.subs == counts->subs;
 
 	*counts = newest;
 	return same && incstack__record_linker_shows(newest);
 }
 
-int incstack__record_modules_unchanged(void)
+bool incstack__record_modules_unchanged(void)
 {
 	return incstack__record_linker_shows(newest_counts());
 }
@@ -393,10 +393,10 @@ void incstack__record_modules(void)
  * module that existed at the start, or that was announced before, needs no look. Any other module
  * needs a look, because it may have replaced, without an announcement, the module that the last
  * look found at the address. */
-static int is_known_already(uintptr_t address)
+static bool is_known_already(uintptr_t address)
 {
 	uint64_t low;
-	int known;
+	bool known;
 
 	incstack__lock_take(INCSTACK__LOCK_MODULES);
 	known = !is_news(address, &low);
@@ -444,12 +444,12 @@ static struct spans blurred_in(uint32_t epoch)
 	return found;
 }
 
-static int is_doubtful(const struct spans *blurred, uintptr_t pc)
+static bool is_doubtful(const struct spans *blurred, uintptr_t pc)
 {
 	/* A return address may be the first address behind its module. */
 	const struct incstack__tracefile_module at = {.low = pc - 1, .high = pc + 1};
 
-	return overlaps(blurred, &at) != (int)blurred->span->sure;
+	return overlaps(blurred, &at) != (blurred->span->sure != 0);
 }
 
 /* Cuts off the callers of frames of doubtful code, because nothing beyond such a frame is sure.
@@ -481,7 +481,7 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 	struct spans blurred;
 
 	if (epoch == atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire) ||
-	    incstack__record_lock(INCSTACK__LOCK_MODULES) != 0)
+	    !incstack__record_lock(INCSTACK__LOCK_MODULES))
 		return epoch;
 	blurred = blurred_in(epoch);
 	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i; i = i->next)

@@ -34,9 +34,9 @@ void incstack__renew(struct incstack__record *record)
  * long. */
 void incstack__renew_in_handler(struct incstack__record *record)
 {
-	const int is_older = incstack__record_is_past(record);
+	const bool is_older = incstack__record_is_past(record);
 
-	if (is_older && incstack__lock_try(INCSTACK__LOCK_MODULES) != 0)
+	if (is_older && !incstack__lock_try(INCSTACK__LOCK_MODULES))
 		return;
 	incstack__renew(record);
 	if (is_older)

@@ -23,7 +23,7 @@
 enum { LOOKS = 1000 };
 
 /* Whether the thread is in an event, or has left an event by a jump that was not noticed yet. */
-static int is_inside(void)
+static bool is_inside(void)
 {
 	return incstack__record_local.state != 0;
 }

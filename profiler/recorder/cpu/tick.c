@@ -36,13 +36,13 @@ struct tick {
 	struct incstack__record *record;
 	uint64_t ticks;
 	struct incstack_top top;
-	int is_elsewhere; /* on the stack of a fiber */
-	int may_serve;
+	bool is_elsewhere; /* on the stack of a fiber */
+	bool may_serve;
 };
 
 /* Whether the open batch cannot take another event, because code was unloaded since it began, it is
  * full, or the mode of the recording has changed. */
-static int must_be_served(const struct incstack__record *record)
+static bool must_be_served(const struct incstack__record *record)
 {
 	return incstack__record_is_full(record) ||
 	       record->log.size - record->log.used < EVENT_BYTES ||
@@ -51,14 +51,14 @@ static int must_be_served(const struct incstack__record *record)
 }
 
 /* Whether a module may be gone although its rules are still known. */
-static int is_unloading(void)
+static bool is_unloading(void)
 {
 	return incstack__record_is_unloading() && !incstack__record_modules_unchanged();
 }
 
 /* Whether the batch should be written after a sample. That is earlier than necessary, so there is
  * still room if the write fails. */
-static int should_be_served(const struct incstack__record *record)
+static bool should_be_served(const struct incstack__record *record)
 {
 	return must_be_served(record) || record->log.used > record->log.size / 2 ||
 	       incstack__stack_sample_room(record->stack) < INCSTACK__RESERVE_BYTES / 2;
@@ -174,7 +174,7 @@ static void store(struct incstack__record *record, enum incstack__tick what, uin
 
 /* Whether the objects of all callers fit into the memory that was set aside, and leave `rest` bytes
  * of it. A frame takes at least 16 bytes of the stack, and its object 32. */
-static int fits(const struct incstack__record *record, const struct incstack_top *top, size_t rest)
+static bool fits(const struct incstack__record *record, const struct incstack_top *top, size_t rest)
 {
 	const size_t room = incstack__stack_sample_room(record->stack);
 
@@ -216,7 +216,7 @@ static void complete(const struct incstack__record *record, const struct incstac
 /* Whether the open callers are walked after each sample. An exception or a jump that has begun
  * before the tick pops frames, and the core does not know that they are popped, so their callers
  * would stay unknown. The walk of a small stack takes little of a tick's time. */
-static int is_shallow(const struct incstack__record *record, const struct incstack_top *top)
+static bool is_shallow(const struct incstack__record *record, const struct incstack_top *top)
 {
 	return record->high - top->sp <= SHALLOW_BYTES;
 }
@@ -264,7 +264,7 @@ static void sample(void *argument)
 static void handle(struct incstack__record *record, uint64_t ticks, const ucontext_t *context)
 {
 	const struct incstack__place place = incstack__place_of_caller(record, &context->uc_stack);
-	const int suffices = place.left >= INCSTACK__STACK_TO_SERVE;
+	const bool suffices = place.left >= INCSTACK__STACK_TO_SERVE;
 	struct tick tick = {
 		.record = record,
 		.ticks = ticks,
@@ -295,12 +295,12 @@ static void count_failed_call(const struct incstack__record *record, const void 
 /* Whether the tick came in the recorder: in an event, or while the last tick was handled. In the
  * second case the program has not run since then, and it would never run if a sample were taken
  * here and each sample took longer than the interval. */
-static int came_in_recorder(void)
+static bool came_in_recorder(void)
 {
-	const int due = incstack__record_local.tick_is_due;
+	const bool due = incstack__record_local.tick_is_due;
 
 	if (incstack__record_local.state != 0)
-		return 1;
+		return true;
 	incstack__record_local.tick_is_due = 0;
 	return due;
 }

@@ -5,6 +5,7 @@
 #ifndef INCSTACK_RECORDER_TICKS_H
 #define INCSTACK_RECORDER_TICKS_H
 
+#include <stdbool.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +29,7 @@ void incstack__timer_start(struct incstack__record *record);
 void incstack__timer_stop(struct incstack__record *record);
 void incstack__timers_stop(void); /* with the recording's lock */
 /* Whether another signal of a timer of elapsed time waits for the end of the handler. Called in the handler. */
-int incstack__timer_is_due(void);
+bool incstack__timer_is_due(void);
 /* If the timer counts elapsed time, the interrupted code gets a whole interval now, however long the
  * handlers take on this machine. */
 void incstack__timer_let_run(const struct incstack__record *record);

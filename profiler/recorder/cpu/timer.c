@@ -46,7 +46,7 @@ static int set_action(int number, const struct action *new, struct action *old)
 	return (int)incstack__kernel_call(SYS_rt_sigaction, number, new, old, sizeof(new->mask));
 }
 
-static int is_tick(const siginfo_t *info)
+static bool is_tick(const siginfo_t *info)
 {
 	return info->si_code == SI_TIMER && info->si_value.sival_ptr == &mark;
 }
@@ -180,7 +180,7 @@ void incstack__timer_stop(struct incstack__record *record)
 
 /* A timer of CPU time cannot tick again so soon, because the kernel checks it only once in a jiffy.
  * libc uses this signal number as well, so the pending signal may be libc's. */
-int incstack__timer_is_due(void)
+bool incstack__timer_is_due(void)
 {
 	uint64_t pending = 0;
 

@@ -9,23 +9,23 @@
 #include "recorder/log/check.h"
 
 /* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
-* after a jump. The jump has left the event if the event's frame is gone at this stack pointer. A
- * sample that the event began is lost. Returns non-zero if no event is in progress now. */
-int incstack__event_end_left(uintptr_t sp)
+ * after a jump. The jump has left the event if the event's frame is gone at this stack pointer. A
+ * sample that the event began is lost. Returns true if no event is in progress now. */
+bool incstack__event_end_left(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	const uintptr_t entered = incstack__record_local.state;
 	struct incstack__record *record = incstack__record_local.mine;
 
 	if (entered == 0 || entered == INCSTACK__INSIDE)
-		return 0;
+		return false;
 	if (!record) { /* it was the thread's first event, and nothing is open */
 		if (entered < sp)
 			incstack__record_local.state = 0;
 		return entered < sp;
 	}
 	if (sp < record->low || sp >= record->high || (entered >= sp && entered < record->high))
-		return 0;
+		return false;
 	incstack_stack_unwinding_to(record->stack, sp);
 	incstack_stack_stats(record->stack, &stats);
 	while (record->traces < stats.samples - record->retrieved) {
@@ -34,7 +34,7 @@ int incstack__event_end_left(uintptr_t sp)
 		record->traces++;
 	}
 	incstack__record_local.state = 0;
-	return 1;
+	return true;
 }
 
 /* Called where no event could begin. If the reason is that a signal handler has interrupted an

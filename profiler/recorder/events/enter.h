@@ -6,6 +6,7 @@
 #ifndef INCSTACK_RECORDER_EVENT_H
 #define INCSTACK_RECORDER_EVENT_H
 
+#include <stdbool.h>
 #include <stdatomic.h>
 
 #include "recorder/code/code.h"
@@ -17,8 +18,8 @@
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
 /* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
- * after a jump. Returns non-zero if no event is in progress now. */
-int incstack__event_end_left(uintptr_t sp);
+ * after a jump. Returns true if no event is in progress now. */
+bool incstack__event_end_left(uintptr_t sp);
 /* Called where no event could begin. If the reason is that a signal handler has interrupted an
  * event, whose record is in use, the lost event is counted. */
 void incstack__event_count_interrupting(void);
@@ -32,14 +33,14 @@ struct incstack__record *incstack__event_enter_shared(void);
 /* Whether the address is on the stack that the thread's record describes. The stack of a context
  * has a record of its own. An unknown stack may not be patched, so the shared record walks it
  * fully. */
-static inline int is_on(const struct incstack__record *record, uintptr_t at)
+static inline bool is_on(const struct incstack__record *record, uintptr_t at)
 {
 	return at >= record->low && at < record->high;
 }
 
 /* Whether an event of the calling thread may take the fast path. `record` is that thread's record.
  * relaxed: see struct incstack__recording. */
-static inline int is_quick(const struct incstack__record *record)
+static inline bool is_quick(const struct incstack__record *record)
 {
 	return record && record->log.used < record->quick &&
 	       record->changes ==

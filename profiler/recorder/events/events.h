@@ -20,9 +20,9 @@ void incstack__record_as_event(void (*function)(struct incstack__record *, void 
 
 /* room.c */
 /* Whether the batch must be written before another event. */
-int incstack__record_is_full(const struct incstack__record *record);
-/* Makes room for one more event and its trace. Returns 0 if there is none. */
-int incstack__record_make_room(struct incstack__record *record);
+bool incstack__record_is_full(const struct incstack__record *record);
+/* Makes room for one more event and its trace. Returns false if there is none. */
+bool incstack__record_make_room(struct incstack__record *record);
 /* Walks the callers that samples have left open, so that they are in the spool after a kill. */
 void incstack__record_complete(struct incstack__record *record);
 
@@ -31,8 +31,8 @@ void incstack__record_make_thunks(struct incstack__record *record, struct incsta
 
 /* shown.c */
 void incstack__record_shown(uintptr_t *slot);
-void incstack__record_walk(uintptr_t *slot, int by_caller);
-void incstack__record_lookup(uintptr_t caller, int certain);
+void incstack__record_walk(uintptr_t *slot, bool by_caller);
+void incstack__record_lookup(uintptr_t caller, bool certain);
 const void *incstack__record_real_address(const void *address);
 
 /* The functions of the stub's table that every kind of recording has. */

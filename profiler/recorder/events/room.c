@@ -20,7 +20,7 @@ enum {
 };
 
 /* Whether the batch must be written before another event. */
-int incstack__record_is_full(const struct incstack__record *record)
+bool incstack__record_is_full(const struct incstack__record *record)
 {
 	return record->log.size - record->log.used < INCSTACK__TRACEFILE_WIDE_BYTES ||
 	       record->tree || (record->check && !incstack__record_check_room(record)) ||
@@ -60,12 +60,12 @@ static int64_t patience_ns(const struct incstack__record *record)
 
 /* Whether the open callers were last walked long enough ago. Walking them at each call would make
  * the recording a tenth slower. Without the time-stamp counter the time is unknown. */
-static int is_completion_due(struct incstack__record *record, uint64_t stamp)
+static bool is_completion_due(struct incstack__record *record, uint64_t stamp)
 {
 	if (!has_counter() && stamp - record->completed < COMPLETE_AFTER_TICKS)
-		return 0;
+		return false;
 	record->completed = stamp;
-	return 1;
+	return true;
 }
 
 /* Reads a coarse clock, and writes the batch if it is 100 ms old, or older on a deep stack. Also
@@ -101,7 +101,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 
 /* Whether the stack has room for the slow work, which takes some 5 KiB. If that work faulted in the
  * middle, a handler that jumps out would leave signals blocked and locks held. */
-static int stack_suffices(const struct incstack__record *record)
+static bool stack_suffices(const struct incstack__record *record)
 {
 	enum { LEAST_BYTES = 6 << 10 };
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -110,13 +110,13 @@ static int stack_suffices(const struct incstack__record *record)
 }
 
 /* Whether a time event, which a look at the clock adds, would take the room of the next event. */
-static int is_full_with_time(const struct incstack__record *record)
+static bool is_full_with_time(const struct incstack__record *record)
 {
 	return record->log.used >= record->look &&
 	       record->log.size - record->log.used < 2 * INCSTACK__TRACEFILE_WIDE_BYTES;
 }
 
-static int try_to_make_room(struct incstack__record *record)
+static bool try_to_make_room(struct incstack__record *record)
 {
 	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
 	const uint32_t changes =
@@ -124,12 +124,12 @@ static int try_to_make_room(struct incstack__record *record)
 
 	if (!stack_suffices(record)) {
 		incstack__record_note(INCSTACK__NOTE_SMALL_STACK);
-		return 0;
+		return false;
 	}
 	if (incstack__record_is_full(record) || is_full_with_time(record))
 		flush(record);
 	if (record->tree)
-		return 0;
+		return false;
 	if (incstack__record_must_follow_mode(record))
 		incstack__record_follow_mode(record);
 	if (record->walker)
@@ -137,7 +137,7 @@ static int try_to_make_room(struct incstack__record *record)
 	if (record->log.used >= record->look && !record->walker) {
 		look_at_clock(record);
 		if (record->tree) /* a batch was due, and there is no memory for it */
-			return 0;
+			return false;
 		record->look = record->log.used + LOOK_AFTER_BYTES;
 		allow_quick(record, changes);
 	}
@@ -147,15 +147,15 @@ static int try_to_make_room(struct incstack__record *record)
 
 /* Code may be unloaded between the end of a batch and the last check. Then the new batch must
  * also end. */
-int incstack__record_make_room(struct incstack__record *record)
+bool incstack__record_make_room(struct incstack__record *record)
 {
 	enum { TRIES = 4 };
 
 	for (int i = 0; i < TRIES; i++) {
 		if (try_to_make_room(record))
-			return 1;
+			return true;
 		if (!incstack__record_is_past(record))
-			return 0;
+			return false;
 	}
-	return 0;
+	return false;
 }

@@ -23,7 +23,7 @@ static void walked(struct incstack__walker *walk)
 		incstack__record_as_event(incstack__walker_lift, walk);
 }
 
-void incstack__record_walk(uintptr_t *slot, int by_caller)
+void incstack__record_walk(uintptr_t *slot, bool by_caller)
 {
 	struct incstack__walker walk = {.slot = slot,
 					.word = by_caller ? 0 : incstack_slot_read(slot)};
@@ -54,7 +54,7 @@ const void *incstack__record_real_address(const void *address)
 /* Called before a possible unwinder looks at a frame. An unwinder whose functions are not known
  * must meet no thunk (D2). If it is not certain that the caller is an unwinder, it suffices to lift
  * the barriers. */
-void incstack__record_lookup(uintptr_t caller, int certain)
+void incstack__record_lookup(uintptr_t caller, bool certain)
 {
 	static _Atomic uintptr_t known;
 	const uintptr_t from = incstack_slot_read(&caller);

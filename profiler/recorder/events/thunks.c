@@ -18,17 +18,17 @@ static const struct link_map *object_of(uintptr_t address)
 	return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_link_map : NULL;
 }
 
-static int may_be_unwinder(uintptr_t pc)
+static bool may_be_unwinder(uintptr_t pc)
 {
 	return object_of(pc - 1) == object_of((uintptr_t)_Unwind_Find_FDE);
 }
 
 #else
 
-static int may_be_unwinder(uintptr_t pc)
+static bool may_be_unwinder(uintptr_t pc)
 {
 	(void)pc;
-	return 1;
+	return true;
 }
 
 #endif

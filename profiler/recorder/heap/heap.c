@@ -26,7 +26,7 @@ static struct incstack_top top_of(struct incstack__caller caller)
 	};
 }
 
-static inline int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
+static inline bool elsewhere(const struct incstack__record *record, struct incstack__caller caller)
 {
 	return !is_on(record, (uintptr_t)caller.slot);
 }
@@ -54,7 +54,7 @@ static __attribute__((noinline)) void reserve_ahead(struct incstack__record *rec
 
 /* Counts a sample. A read-modify-write is only needed where threads share a slot. In both cases a
  * kill leaves a whole word. */
-static inline void count_start(const struct incstack__record *record, int alone)
+static inline void count_start(const struct incstack__record *record, bool alone)
 {
 	_Atomic uint64_t *started = &record->slot->samples_started;
 
@@ -89,7 +89,7 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 }
 
 static inline uint64_t take(struct incstack__record *record, const struct incstack_top *top,
-			    int alone)
+			    bool alone)
 {
 	int error;
 

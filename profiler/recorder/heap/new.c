@@ -29,7 +29,7 @@ static size_t words_of(uint64_t word)
 	}
 }
 
-static int allocates(const uint64_t *event, uint64_t block)
+static bool allocates(const uint64_t *event, uint64_t block)
 {
 	switch (event[0] >> INCSTACK__TRACEFILE_KIND_SHIFT) {
 	case INCSTACK__TRACEFILE_SMALL:
@@ -40,28 +40,28 @@ static int allocates(const uint64_t *event, uint64_t block)
 		return words_of(event[0]) > 1 && event[2] == block &&
 		       (event[0] & 3) != INCSTACK__TRACEFILE_FREE;
 	default:
-		return 0;
+		return false;
 	}
 }
 
 /* Whether the thread has recorded the block since its log had that position. Events of the fast
  * path are found in the log, the newest one of the slow path in `newest`. */
-static int has_recorded(const void *block, uint64_t position)
+static bool has_recorded(const void *block, uint64_t position)
 {
 	const struct incstack__record *record = incstack__record_local.mine;
 	const uint64_t *event;
 	const uint64_t *end;
 
 	if (incstack__record_local.newest == block)
-		return 1;
+		return true;
 	if (!record || position > record->log.used)
-		return 0;
+		return false;
 	event = (const uint64_t *)(record->log.data + position);
 	end = (const uint64_t *)(record->log.data + record->log.used);
 	for (; event < end; event += words_of(event[0]))
 		if (allocates(event, (uintptr_t)block))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 void incstack__heap_on_new(const void *block, size_t bytes, struct incstack__caller caller,

@@ -112,7 +112,7 @@ void incstack__record_check_destroy(struct incstack__record *record)
 }
 
 /* Whether one more walk fits, whatever its depth is. */
-int incstack__record_check_room(const struct incstack__record *record)
+bool incstack__record_check_room(const struct incstack__record *record)
 {
 	return record->traces < INCSTACK__WALKS_MAX &&
 	       used(record) + incstack__walk_words(WALK_MAX) < WORDS_MAX;
@@ -161,7 +161,7 @@ static int unwind(const struct incstack__record_check *check,
 	int count;
 
 	if (incstack__record_blocks_libc(before) ||
-	    incstack__lock_take_after_fork(INCSTACK__LOCK_WALK) != 0)
+	    !incstack__lock_take_after_fork(INCSTACK__LOCK_WALK))
 		return 0;
 	count = incstack__native_walk_remembering(check->walk, WALK_MAX,
 						  !incstack__record_modules_are(&modules));
@@ -197,7 +197,7 @@ static int walk_with_libunwind(const struct wanted_walk *wanted)
 
 /* Whether the walk ended because the handler of a tick may not look up the rules of a new module. A
  * trace may be longer, because its callers are walked later. */
-static int is_cut_short(const struct incstack_frame *last)
+static bool is_cut_short(const struct incstack_frame *last)
 {
 	return incstack__record_local.handling && !incstack__record_host_knows(last->pc - 1);
 }
@@ -215,14 +215,14 @@ static void walk_by_ourselves(const struct wanted_walk *wanted)
 
 /* Whether libunwind walks for this trace. It walks for every trace or, with --crosscheck=own, for
  * the first trace of a thread and every UNWIND_EVERY-th trace after it. */
-static int is_for_libunwind(struct incstack__record_check *check)
+static bool is_for_libunwind(struct incstack__record_check *check)
 {
 	if (incstack__recording.crosscheck == INCSTACK__CHECK_LIBUNWIND)
-		return 1;
+		return true;
 	if (check->until_unwound > 0)
-		return check->until_unwound--, 0;
+		return check->until_unwound--, false;
 	check->until_unwound = UNWIND_EVERY - 1;
-	return 1;
+	return true;
 }
 
 static void walk(void *argument)

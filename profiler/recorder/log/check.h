@@ -5,6 +5,7 @@
 #ifndef INCSTACK_RECORDER_CHECK_H
 #define INCSTACK_RECORDER_CHECK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct incstack__record;
@@ -15,7 +16,7 @@ int incstack__record_check_create(struct incstack__record *record);
 void incstack__record_check_destroy(struct incstack__record *record);
 /* Called before threads are recorded, and in the child of fork. */
 void incstack__record_check_start(void);
-int incstack__record_check_room(const struct incstack__record *record);
+bool incstack__record_check_room(const struct incstack__record *record);
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top);
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index);

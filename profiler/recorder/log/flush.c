@@ -194,8 +194,8 @@ static int take_tree(struct incstack__record *record)
 	return 0;
 }
 
-static int is_news(const struct incstack__tracefile_tally *before,
-		   const struct incstack__tracefile_tally *now)
+static bool is_news(const struct incstack__tracefile_tally *before,
+		    const struct incstack__tracefile_tally *now)
 {
 	return now->events_dropped != before->events_dropped || now->lost != before->lost ||
 	       now->cpu_ns != before->cpu_ns ||

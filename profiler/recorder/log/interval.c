@@ -62,18 +62,18 @@ void incstack__record_seed(struct incstack__record *record)
 		record->countdown = next_gap(record);
 }
 
-int incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
+bool incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
 {
 	const uint64_t count = bytes != 0 ? bytes : 1;
 
 	if (incstack__recording.interval <= 1)
-		return 1;
+		return true;
 	if (count < record->countdown) {
 		record->countdown -= count;
-		return 0;
+		return false;
 	}
 	record->countdown = next_gap(record);
-	return 1;
+	return true;
 }
 
 /* Most deallocated blocks were not recorded. Each recorded address sets a bit, which is never
@@ -99,7 +99,7 @@ void incstack__record_mark(const void *block)
 		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }
 
-int incstack__record_is_marked(const void *block)
+bool incstack__record_is_marked(const void *block)
 {
 	uint64_t bit;
 	const _Atomic uint64_t *word = seen_word(block, &bit);

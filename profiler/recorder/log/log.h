@@ -7,6 +7,7 @@
 #ifndef INCSTACK_RECORDER_LOG_H
 #define INCSTACK_RECORDER_LOG_H
 
+#include <stdbool.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -45,7 +46,7 @@ struct incstack__record {
 	uintptr_t low;   /* the bounds of the stack */
 	uintptr_t high;
 	uint32_t changes; /* recording.changes when `quick` was set */
-	int alone;        /* whether no other record was in use when `quick` was set */
+	bool alone;       /* whether no other record was in use when `quick` was set */
 	struct incstack__record *_Atomic next;
 	struct incstack__record_check *check; /* null: no crosscheck */
 	uint64_t retrieved;                   /* traces of all earlier batches */
@@ -75,15 +76,15 @@ struct incstack__record {
 	uint32_t written;        /* number of the last flush of all records that wrote it */
 	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
-	int no_barriers;  /* its stack has mode full, because it was left or its thread ends */
-	uint32_t used;    /* of a context: the value of `looks` (context.c) at its last use */
-	int comes_back;   /* of a context: it was left by a jump and may be resumed unannounced */
-	int mode_changed; /* whether its stack has changed to mode validate */
-	int opening;      /* of a CPU profile: how many of its next calls look for new modules */
-	int due;          /* of a CPU profile: the next call of the recorder serves it */
-	int timer;        /* the kernel's number of its timer, plus 1; 0: none */
-	uint32_t since;   /* ticks so far. After some of them, the handler sets `due` */
-	char *own_stack;  /* of a CPU profile or a crosscheck: own_stack.c */
+	bool no_barriers;  /* its stack has mode full, because it was left or its thread ends */
+	uint32_t used;     /* of a context: the value of `looks` (context.c) at its last use */
+	bool comes_back;   /* of a context: it was left by a jump and may be resumed unannounced */
+	bool mode_changed; /* whether its stack has changed to mode validate */
+	int opening;       /* of a CPU profile: how many of its next calls look for new modules */
+	bool due;          /* of a CPU profile: the next call of the recorder serves it */
+	int timer;         /* the kernel's number of its timer, plus 1; 0: none */
+	uint32_t since;    /* ticks so far. After some of them, the handler sets `due` */
+	char *own_stack;   /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start, cpu_used; /* at the start of its timer, and from there to its end */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
@@ -111,17 +112,17 @@ static inline size_t incstack__record_depth(const struct incstack__record *recor
 
 /* Whether the open batch was recorded before code was unloaded, so that no event may be added to
  * it. acquire: pairs with the release in end_epoch (unload.c). */
-static inline int incstack__record_is_past(const struct incstack__record *record)
+static inline bool incstack__record_is_past(const struct incstack__record *record)
 {
 	return record->epoch !=
 	       atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire);
 }
 
 /* Whether the batch must be written before another event. */
-int incstack__record_is_full(const struct incstack__record *record);
+bool incstack__record_is_full(const struct incstack__record *record);
 
 /* Whether the record's stack does not yet have the mode to which the recording fell back. */
-static inline int incstack__record_must_follow_mode(const struct incstack__record *record)
+static inline bool incstack__record_must_follow_mode(const struct incstack__record *record)
 {
 	return incstack__recording.mode_changed && !record->mode_changed;
 }
@@ -147,10 +148,10 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags);
 /* interval.c */
 /* Starts the choice of samples. The interval and the record's number are set already. */
 void incstack__record_seed(struct incstack__record *record);
-int incstack__record_is_sampled(struct incstack__record *record, size_t bytes);
+bool incstack__record_is_sampled(struct incstack__record *record, size_t bytes);
 void incstack__record_mark(const void *block);
-/* Returns non-zero if the block's allocation may have been recorded. */
-int incstack__record_is_marked(const void *block);
+/* Returns true if the block's allocation may have been recorded. */
+bool incstack__record_is_marked(const void *block);
 
 /* name.c: the name of the record's thread, or the last name that was known. */
 void incstack__record_name(const struct incstack__record *record,

@@ -11,7 +11,7 @@
 
 struct incstack__record *incstack__spool_record(void)
 {
-	int is_new;
+	bool is_new;
 	struct incstack__record *record = incstack__spool_page(&is_new);
 	uint64_t next;
 

@@ -38,7 +38,7 @@ void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES])
 	incstack__kernel_call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
 }
 
-static int is_own(const struct incstack__record *record)
+static bool is_own(const struct incstack__record *record)
 {
 	const struct incstack__record *mine = incstack__record_local.mine;
 

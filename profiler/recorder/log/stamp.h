@@ -5,6 +5,7 @@
 #ifndef INCSTACK_RECORDER_STAMP_H
 #define INCSTACK_RECORDER_STAMP_H
 
+#include <stdbool.h>
 #include <stdatomic.h>
 #include <x86intrin.h>
 
@@ -14,7 +15,7 @@
 #include "recorder/output/output.h"
 #include "recorder/system/system.h"
 
-static inline int is_alone(void)
+static inline bool is_alone(void)
 {
 	return !atomic_load_explicit(&incstack__recording.shared, memory_order_relaxed);
 }
@@ -37,7 +38,7 @@ static __attribute__((noinline)) int put_free_by_clock(struct incstack__tracefil
 	return incstack__tracefile_put_free(log, __rdtsc(), block);
 }
 
-static inline int log_alloc(struct incstack__tracefile_log *log, int alone, const void *block,
+static inline int log_alloc(struct incstack__tracefile_log *log, bool alone, const void *block,
 			    size_t bytes, uint64_t trace)
 {
 	if (!alone)
@@ -45,7 +46,7 @@ static inline int log_alloc(struct incstack__tracefile_log *log, int alone, cons
 	return incstack__tracefile_put_alloc(log, log->stamp + 1, (uintptr_t)block, bytes, trace);
 }
 
-static inline int log_free(struct incstack__tracefile_log *log, int alone, const void *block)
+static inline int log_free(struct incstack__tracefile_log *log, bool alone, const void *block)
 {
 	if (!alone)
 		return put_free_by_clock(log, (uintptr_t)block);
@@ -59,7 +60,7 @@ static inline uint64_t stamp_of_counter(void)
 	return atomic_fetch_add_explicit(&incstack__recording.counter, 1, memory_order_seq_cst) + 1;
 }
 
-static inline int has_counter(void)
+static inline bool has_counter(void)
 {
 	return atomic_load_explicit(&incstack__recording.counter, memory_order_relaxed) != 0;
 }

@@ -41,29 +41,29 @@ static int move_high(int fd, int first)
 	return high;
 }
 
-static int is_file(int fd, struct stat *status)
+static bool is_file(int fd, struct stat *status)
 {
 	return fd >= 0 && incstack__kernel_fstat(fd, status) == 0 &&
 	       status->st_dev == incstack__recording.device &&
 	       status->st_ino == incstack__recording.inode;
 }
 
-/* Returns non-zero if another process has locked the file. On a file system without locks, no file
+/* Returns true if another process has locked the file. On a file system without locks, no file
  * counts as locked. */
-static int is_locked(int fd)
+static bool is_locked(int fd)
 {
 	return incstack__kernel_flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 /* Whether the file may be overwritten, because it is empty or a trace file. Anybody who may write
  * to the folder can put another file there, because the name of the trace file can be guessed. */
-static int is_ours(int fd, struct stat *status)
+static bool is_ours(int fd, struct stat *status)
 {
 	uint64_t magic = 0;
 
 	if (incstack__kernel_fstat(fd, status) != 0 || !S_ISREG(status->st_mode) ||
 	    status->st_nlink > 1)
-		return 0;
+		return false;
 	return status->st_size == 0 ||
 	       (incstack__kernel_pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
 		magic == INCSTACK__TRACEFILE_MAGIC);
@@ -139,7 +139,7 @@ int incstack__record_on_close(unsigned low, unsigned high)
 	const int fd = atomic_load_explicit(&r->fd, memory_order_relaxed);
 	const int saved = errno;
 	struct stat status;
-	int ours;
+	bool ours;
 
 	if (fd < 0 || (unsigned)fd < low || (unsigned)fd > high ||
 	    !atomic_load_explicit(&r->on, memory_order_relaxed))

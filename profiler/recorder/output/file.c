@@ -115,7 +115,7 @@ void incstack__record_note_in(const char *path, enum incstack__tracefile_note no
 
 /* Whether the file may grow to `end`. A write beyond the limit would raise a signal that ends the
  * program. */
-static int is_allowed(off_t end)
+static bool is_allowed(off_t end)
 {
 	struct rlimit limit;
 

@@ -6,6 +6,7 @@
 #ifndef INCSTACK_RECORDER_OUTPUT_H
 #define INCSTACK_RECORDER_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -45,7 +46,10 @@ void incstack__record_note_in(const char *path, enum incstack__tracefile_note no
 struct incstack__tracefile_slot *incstack__slot_take(void);
 void incstack__slot_give(const struct incstack__tracefile_slot *slot); /* `slot` may be null */
 /* Whether other threads may count in the slot at the same time. */
-int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot);
+bool incstack__slot_is_shared(const struct incstack__tracefile_slot *slot);
+
+/* resident.c: notes in the trace file how much memory the process has had. */
+void incstack__record_resident(void);
 
 /* spool.c, spool_file.c: a function that fails or returns null leaves a note for the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };
@@ -58,7 +62,7 @@ void incstack__spool_rename(const char *trace, const char *new_trace);
 void incstack__spool_leave(void);
 /* Returns the page of a record, with room for EVENT_BYTES of events behind it, or null. *is_new: the
  * page was never used. */
-void *incstack__spool_page(int *is_new);
+void *incstack__spool_page(bool *is_new);
 void incstack__spool_page_release(void *memory);
 /* Adds the page of a record, which is new, to the list that the spool's reader finds. */
 void incstack__spool_list(struct incstack__spool_live *live);

@@ -21,13 +21,13 @@ static uint64_t bit_of(uint32_t number)
 	return UINT64_C(1) << (number % 64);
 }
 
-static int is_given_out(uint32_t number)
+static bool is_given_out(uint32_t number)
 {
 	return number != 0 && number != LAST;
 }
 
-/* Takes a slot for the calling thread. Returns 0 if another thread has it. */
-static int take(uint32_t number)
+/* Takes a slot for the calling thread. Returns false if another thread has it. */
+static bool take(uint32_t number)
 {
 	_Atomic uint64_t *word = &incstack__recording.slots_taken[number / 64];
 
@@ -55,7 +55,7 @@ void incstack__slot_give(const struct incstack__tracefile_slot *slot)
 					  ~bit_of(number), memory_order_release);
 }
 
-int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)
+bool incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)
 {
 	return !is_given_out((uint32_t)(slot - incstack__recording.slots));
 }

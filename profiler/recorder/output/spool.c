@@ -86,11 +86,11 @@ static struct piece *take_free(struct pieces *pieces)
 	return piece;
 }
 
-static void *take(struct pieces *pieces, size_t bytes, int *is_new)
+static void *take(struct pieces *pieces, size_t bytes, bool *is_new)
 {
 	struct piece *piece;
 
-	if (incstack__record_lock(INCSTACK__LOCK_SPOOL) != 0)
+	if (!incstack__record_lock(INCSTACK__LOCK_SPOOL))
 		return NULL;
 	piece = take_free(pieces);
 	*is_new = !piece;
@@ -112,7 +112,7 @@ static void give(struct pieces *pieces, void *memory)
 {
 	struct piece *piece = memory;
 
-	if (incstack__record_lock(INCSTACK__LOCK_SPOOL) != 0) {
+	if (!incstack__record_lock(INCSTACK__LOCK_SPOOL)) {
 		give_without_lock(pieces, piece);
 		return;
 	}
@@ -123,7 +123,7 @@ static void give(struct pieces *pieces, void *memory)
 
 void *incstack__spool_chunk(void *context, size_t bytes)
 {
-	int is_new;
+	bool is_new;
 
 	(void)context;
 	return bytes == INCSTACK__CHUNK_BYTES ? take(&spool.chunks, bytes, &is_new) : NULL;
@@ -152,7 +152,7 @@ void incstack__spool_list(struct incstack__spool_live *live)
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
 
-void *incstack__spool_page(int *is_new)
+void *incstack__spool_page(bool *is_new)
 {
 	void *memory = take(&spool.records, RECORD_BYTES, is_new);
 
@@ -174,7 +174,7 @@ static struct pieces *rooms_of(size_t bytes)
 
 void *incstack__spool_room(size_t bytes)
 {
-	int is_new;
+	bool is_new;
 
 	return take(rooms_of(bytes), bytes, &is_new);
 }

@@ -45,7 +45,7 @@ static const struct incstack__spool_segment *newest_segment(void)
 }
 
 /* Whether the file may have that size. Beyond the limit the kernel would send a signal. */
-static int within_limit(uint64_t bytes)
+static bool within_limit(uint64_t bytes)
 {
 	struct rlimit limit;
 

@@ -101,19 +101,19 @@ static void own(struct lock *lock)
 }
 
 /* Only the owner itself can find itself there. */
-static int take_if_free(struct lock *lock)
+static bool take_if_free(struct lock *lock)
 {
 	uint32_t state = FREE;
 
 	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) == self()) {
 		lock->depth++;
-		return 1;
+		return true;
 	}
 	if (!atomic_compare_exchange_strong_explicit(&lock->state, &state, TAKEN,
 						     memory_order_acquire, memory_order_relaxed))
-		return 0;
+		return false;
 	own(lock);
-	return 1;
+	return true;
 }
 
 /* Marks the lock as awaited, also when it takes the lock, because others may still wait. */
@@ -141,15 +141,15 @@ void incstack__lock_take(enum incstack__lock lock)
 	take(&locks[lock]);
 }
 
-int incstack__lock_try(enum incstack__lock lock)
+bool incstack__lock_try(enum incstack__lock lock)
 {
 	if (!take_if_free(&locks[lock]))
-		return -1;
+		return false;
 	note_taken(lock);
-	return 0;
+	return true;
 }
 
-static int is_forking(void)
+static bool is_forking(void)
 {
 	return atomic_load_explicit(&forking, memory_order_seq_cst) != 0;
 }
@@ -159,18 +159,18 @@ static void nap(void)
 	incstack__nap(20000);
 }
 
-int incstack__lock_take_after_fork(enum incstack__lock lock)
+bool incstack__lock_take_after_fork(enum incstack__lock lock)
 {
 	int naps = 0;
 
-	while (incstack__lock_try(lock) != 0) {
+	while (!incstack__lock_try(lock)) {
 		if (is_forking() && ++naps >= NAPS_MOST)
 			atomic_store_explicit(&too_long, true, memory_order_relaxed);
 		if (is_forking() && atomic_load_explicit(&too_long, memory_order_relaxed))
-			return -1;
+			return false;
 		nap();
 	}
-	return 0;
+	return true;
 }
 
 void incstack__lock_fork(void)

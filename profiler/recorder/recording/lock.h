@@ -7,6 +7,8 @@
 #ifndef INCSTACK_RECORDER_LOCK_H
 #define INCSTACK_RECORDER_LOCK_H
 
+#include <stdbool.h>
+
 enum incstack__lock {
 	INCSTACK__LOCK_RECORDING, /* the lists of records, the shared record, contexts, modules */
 	INCSTACK__LOCK_MODULES,   /* unload.c */
@@ -19,11 +21,11 @@ enum incstack__lock {
 /* Takes a lock. A thread may take a lock again that it holds. It must not take a lock that comes
  * earlier in the order than a lock that it holds, unless it already holds the earlier lock (L1). */
 void incstack__lock_take(enum incstack__lock lock);
-/* Takes a lock. Returns non-zero if another thread has it and a fork takes too long, because the
+/* Takes a lock. Returns false if another thread has it and a fork takes too long, because the
  * fork may wait for the caller. From then until the fork has ended, no thread waits. */
-int incstack__lock_take_after_fork(enum incstack__lock lock);
-/* Takes a lock if no other thread has it; returns non-zero otherwise. */
-int incstack__lock_try(enum incstack__lock lock);
+bool incstack__lock_take_after_fork(enum incstack__lock lock);
+/* Takes a lock if no other thread has it; returns false otherwise. */
+bool incstack__lock_try(enum incstack__lock lock);
 void incstack__lock_give(enum incstack__lock lock);
 /* Called around fork, in the thread that forks. Until libc has forked, the thread holds the locks
  * whose data a child could not use if they were half changed. libc takes locks of its own in

@@ -49,7 +49,7 @@ void incstack__record_unprotect(const struct incstack__protection *before)
 
 /* The cleanup of a cancelled thread runs in the handler of signal 32. In this handler, signal 32 is
  * the only blocked signal and may be unblocked, so this case does not count. */
-int incstack__record_blocks_libc(const struct incstack__protection *before)
+bool incstack__record_blocks_libc(const struct incstack__protection *before)
 {
 	if (incstack__record_local.handling) /* it blocks signal 33, but not 32 */
 		return incstack__record_local.no_second_tick || (before->signals & BIT(32)) != 0;

@@ -94,17 +94,17 @@ extern INCSTACK__TLS struct incstack__record_local {
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
-/* Takes a lock. The handler of a tick does not wait for it: the function returns non-zero there if
+/* Takes a lock. The handler of a tick does not wait for it: the function returns false there if
  * another thread has the lock. */
-static inline int incstack__record_lock(enum incstack__lock lock)
+static inline bool incstack__record_lock(enum incstack__lock lock)
 {
 	if (incstack__record_local.handling)
 		return incstack__lock_try(lock);
 	incstack__lock_take(lock);
-	return 0;
+	return true;
 }
 
-static inline int incstack__record_is_unloading(void)
+static inline bool incstack__record_is_unloading(void)
 {
 	return atomic_load_explicit(&incstack__recording.unloading, memory_order_relaxed) != 0;
 }
@@ -126,6 +126,6 @@ struct incstack__protection {
 void incstack__record_protect(struct incstack__protection *before);
 void incstack__record_unprotect(const struct incstack__protection *before);
 /* Whether the thread had libc's internal signals blocked, which only libc's own threads do. */
-int incstack__record_blocks_libc(const struct incstack__protection *before);
+bool incstack__record_blocks_libc(const struct incstack__protection *before);
 
 #endif

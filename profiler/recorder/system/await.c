@@ -18,8 +18,8 @@ static uint64_t mask_in(const char *status, const char *head)
 }
 
 /* Whether the signal is blocked in the thread, as it is in the signal's handler, or is pending. The
- * kernel reads both masks at one moment. Also returns 0 if the masks cannot be read. */
-static int is_due(pid_t tid, int signal)
+ * kernel reads both masks at one moment. Also returns false if the masks cannot be read. */
+static bool is_due(pid_t tid, int signal)
 {
 	char path[64];
 	char text[4096];

@@ -9,7 +9,7 @@
 #include "restart.h"
 
 /* The signal is delivered before the instruction behind the system call runs. */
-int incstack__restart_failed_call(const ucontext_t *context)
+bool incstack__restart_failed_call(const ucontext_t *context)
 {
 	static const unsigned char instruction[] = {0x0f, 0x05}; /* syscall */
 	const greg_t *registers = context->uc_mcontext.gregs;

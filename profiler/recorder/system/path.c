@@ -75,7 +75,7 @@ static void cut_deleted(char *path)
 		path[length - (sizeof(deleted) - 1)] = '\0';
 }
 
-int incstack__record_path(uint64_t address, char *path, size_t size)
+bool incstack__record_path(uint64_t address, char *path, size_t size)
 {
 	struct text text = {
 		.fd = incstack__kernel_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0)};

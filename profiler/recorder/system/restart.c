@@ -18,7 +18,7 @@ enum { SYSCALL_BYTES = 2 };
 enum { WORDS = sizeof(struct incstack__blocked_call) / sizeof(uint64_t) };
 
 /* The kernel writes the words in the order of the struct. */
-static int parse(const char *text, uint64_t words[WORDS])
+static bool parse(const char *text, uint64_t words[WORDS])
 {
 	int count = 0;
 
@@ -65,14 +65,14 @@ static int64_t number_of(const struct incstack__blocked_call *call)
 	}
 }
 
-static int is_that_of(const struct incstack__blocked_call *call, const greg_t *registers)
+static bool is_that_of(const struct incstack__blocked_call *call, const greg_t *registers)
 {
 	static const int places[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
 	for (int i = 0; i < 6; i++)
 		if ((uint64_t)registers[places[i]] !=
 		    atomic_load_explicit(&call->arguments[i], memory_order_relaxed))
-			return 0;
+			return false;
 	return (uint64_t)registers[REG_RSP] ==
 		       atomic_load_explicit(&call->sp, memory_order_relaxed) &&
 	       (uint64_t)registers[REG_RIP] ==

@@ -6,6 +6,7 @@
 #ifndef INCSTACK_RECORDER_RESTART_H
 #define INCSTACK_RECORDER_RESTART_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <ucontext.h>
@@ -27,6 +28,6 @@ void incstack__restart(const struct incstack__blocked_call *call, void *ucontext
 
 /* failed_call.c: whether the signal has made a system call of the program return EINTR. Calls that the kernel
  * restarts are not among them. */
-int incstack__restart_failed_call(const ucontext_t *context);
+bool incstack__restart_failed_call(const ucontext_t *context);
 
 #endif

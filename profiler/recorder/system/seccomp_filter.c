@@ -175,14 +175,14 @@ int incstack__seccomp_run(const struct sock_filter *filter, size_t count,
 	return -1;
 }
 
-int incstack__seccomp_survives(uint32_t result)
+bool incstack__seccomp_survives(uint32_t result)
 {
 	switch (result & SECCOMP_RET_ACTION_FULL) {
 	case SECCOMP_RET_ALLOW:
 	case SECCOMP_RET_LOG:
 	case SECCOMP_RET_ERRNO:
-		return 1;
+		return true;
 	default:
-		return 0;
+		return false;
 	}
 }

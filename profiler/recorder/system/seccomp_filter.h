@@ -5,6 +5,7 @@
 #ifndef INCSTACK_HEAP_SECCOMP_FILTER_H
 #define INCSTACK_HEAP_SECCOMP_FILTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,6 @@ int incstack__seccomp_run(const struct sock_filter *filter, size_t count,
 
 /* Whether a call with that result is made or returns an error. In both cases the program is not
  * ended, and none of its handlers runs. */
-int incstack__seccomp_survives(uint32_t result);
+bool incstack__seccomp_survives(uint32_t result);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef INCSTACK_RECORDER_SYSTEM_H
 #define INCSTACK_RECORDER_SYSTEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,9 +27,9 @@ void incstack__nap(long ns);
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
 
-/* path.c: the absolute path of the file that is mapped at the address. Returns 0 if it is
+/* path.c: the absolute path of the file that is mapped at the address. Returns false if it is
  * not known. */
-int incstack__record_path(uint64_t address, char *path, size_t size);
+bool incstack__record_path(uint64_t address, char *path, size_t size);
 
 /* await.c */
 /* Waits until the thread has returned from the handler of the signal, and the signal is no longer

@@ -28,7 +28,7 @@ static uint32_t look_at = LOOK_FIRST; /* the number of contexts at which to look
 static uint32_t look_least = LOOK_FIRST;
 static uint32_t looks;
 
-static int runs_on(const struct incstack__record *context, uintptr_t at)
+static bool runs_on(const struct incstack__record *context, uintptr_t at)
 {
 	return at >= context->low && at < context->high;
 }
@@ -103,7 +103,7 @@ static void discard_overlapping(uintptr_t low, uintptr_t high)
 /* Whether the caller is the thread on which the context ran last, and runs elsewhere now. The
  * context was not left by swapcontext, so its first function may have returned. The context needs
  * no record if it has no barriers. */
-static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
+static bool is_elsewhere(const struct incstack__record *context, uintptr_t at)
 {
 	return context->tid == incstack__kernel_gettid() && !runs_on(context, at) &&
 	       !incstack__stack_is_patched(context->stack);
@@ -111,10 +111,10 @@ static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
 
 /* Whether a record can be released, because the stack of its context is unmapped, or because the
  * record was not used since the last look and nothing is lost with it. */
-static int may_go(const struct incstack__record *context, uintptr_t at)
+static bool may_go(const struct incstack__record *context, uintptr_t at)
 {
 	if (!incstack__page_readable(context->high - sizeof(uintptr_t)))
-		return 1;
+		return true;
 	return context->used != looks && !context->comes_back &&
 	       (context->no_barriers || is_elsewhere(context, at));
 }
@@ -152,7 +152,7 @@ static void keep_more_after_comeback(uintptr_t sp, uintptr_t low, uintptr_t resu
 
 /* ---- switches -------------------------------------------------------------------------- */
 
-void incstack__record_context_leave(uintptr_t at, int by_jump)
+void incstack__record_context_leave(uintptr_t at, bool by_jump)
 {
 	struct incstack__record *context = incstack__record_context(at);
 
@@ -226,7 +226,7 @@ void incstack__record_context_enter(const void *ucontext)
 }
 
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
-				     int last)
+				     bool last)
 {
 	for (struct incstack__record *c = incstack__recording.contexts; c; c = c->next) {
 		if (c->tid != tid || incstack_stack_set_owner(c->stack) != 0)
@@ -242,16 +242,16 @@ void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incst
 	}
 }
 
-static int lives(pid_t tid)
+static bool lives(pid_t tid)
 {
 	for (const struct incstack__record *i = incstack__recording.threads; i; i = i->next)
 		if (i->tid == tid)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* Writes the contexts that ran last on threads that have ended. */
-void incstack__record_contexts_flush_rest(int last)
+void incstack__record_contexts_flush_rest(bool last)
 {
 	for (struct incstack__record *c = incstack__recording.contexts; c; c = c->next)
 		if (!lives(c->tid))

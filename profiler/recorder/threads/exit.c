@@ -59,7 +59,7 @@ static void nap(void)
 	incstack__nap(50000);
 }
 
-static int change(struct incstack__record *record, int from, int to)
+static bool change(struct incstack__record *record, int from, int to)
 {
 	return atomic_compare_exchange_strong_explicit(&record->held, &from, to,
 						       memory_order_acq_rel, memory_order_acquire);
@@ -127,7 +127,7 @@ static int ask(struct incstack__record *record)
 /* Counts calls of incstack__record_flush_all, each of which writes each thread once. */
 static uint32_t times;
 
-static int is_left(const struct incstack__record *record)
+static bool is_left(const struct incstack__record *record)
 {
 	return record != incstack__record_local.mine && record->written != times;
 }
@@ -137,7 +137,7 @@ static void release(struct incstack__record *record)
 	atomic_store_explicit(&record->held, RELEASED, memory_order_release);
 }
 
-static void write_held(struct incstack__record *record, int last)
+static void write_held(struct incstack__record *record, bool last)
 {
 	if (incstack_stack_set_owner(record->stack) == 0) {
 		incstack__interrupted_settle(record, &record->held_top);
@@ -152,16 +152,16 @@ static void write_held(struct incstack__record *record, int last)
 /* Whether the thread should run for a moment and then be held again. The rules do not describe the
  * place where it stands, so they do not show which frames are left. Its open traces would be
  * truncated. */
-static int is_held_in_vain(struct incstack__record *record)
+static bool is_held_in_vain(struct incstack__record *record)
 {
 	if (record->held_in_vain == HOLD_AGAIN ||
 	    incstack__interrupted_is_settleable(record, &record->held_top))
-		return 0;
+		return false;
 	record->held_in_vain++;
-	return 1;
+	return true;
 }
 
-static void write_gone(struct incstack__record *record, int last)
+static void write_gone(struct incstack__record *record, bool last)
 {
 	incstack__record_write_gone(record);
 	incstack__record_contexts_flush(record->tid, 0, NULL, last);
@@ -171,7 +171,7 @@ static void write_gone(struct incstack__record *record, int last)
 
 /* Sends the signal to all threads that are left. A thread that was asked before may have been in
  * the recorder, or be gone. */
-static void ask_all(int last)
+static void ask_all(bool last)
 {
 	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next) {
 		if (!is_left(i))
@@ -184,7 +184,7 @@ static void ask_all(int last)
 }
 
 /* Writes the threads that are held. Returns how many are left. */
-static int write_all_held(int last)
+static int write_all_held(bool last)
 {
 	int left = 0;
 
@@ -205,7 +205,7 @@ static int write_all_held(int last)
 
 /* Withdraws the requests that were not answered, so that a thread that answers later is not held.
  * Returns how many are left. */
-static int take_back(int last)
+static int take_back(bool last)
 {
 	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next)
 		if (is_left(i))
@@ -245,7 +245,7 @@ static void wait_for_released(void)
 
 /* Writes the other threads. Returns how many did not hold still. While threads are held, no call
  * may wait for a lock that one of them may have. */
-static int flush_others(int last)
+static int flush_others(bool last)
 {
 	int left = write_all_held(last);
 
@@ -282,7 +282,7 @@ static void flush_shared_record(uint32_t flags)
 void incstack__record_flush_all(uint32_t flags)
 {
 	struct incstack__record *self = incstack__record_self();
-	const int last = (flags & INCSTACK__TRACEFILE_TALLY_PROCESS) != 0;
+	const bool last = (flags & INCSTACK__TRACEFILE_TALLY_PROCESS) != 0;
 	int left = 0;
 
 	/* Modules are checked before any thread is held, because a held thread may have the dynamic
@@ -308,7 +308,7 @@ void incstack__record_flush_all(uint32_t flags)
 
 /* Whether the caller must not write the records. A child of vfork runs in its parent's memory, so
  * the records do not belong to it. */
-static int not_ours(void)
+static bool not_ours(void)
 {
 	return incstack__record_local.state != 0 || !incstack__recording.on ||
 	       incstack__kernel_getpid() != incstack__recording.pid;
@@ -326,7 +326,7 @@ void incstack__record_exec(void)
 	incstack__record_unprotect(&before);
 }
 
-static int are_written(const struct incstack__record *list)
+static bool are_written(const struct incstack__record *list)
 {
 	while (list && list->log.used == 0)
 		list = list->next;
@@ -335,10 +335,10 @@ static int are_written(const struct incstack__record *list)
 
 /* Whether every record is written. If a thread could not be held, the reader finds in the spool
  * what it recorded. */
-static int all_written(void)
+static bool all_written(void)
 {
 	struct incstack__recording *r = &incstack__recording;
-	int written;
+	bool written;
 
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	written = are_written(r->threads) && are_written(r->contexts) &&
@@ -359,6 +359,8 @@ void incstack__record_exit(void)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__kind->stop();
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	if (!incstack__recording.stopping) /* else it goes on */
+		incstack__record_resident();
 	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_PROCESS);
 	if (all_written())
 		incstack__spool_remove();

@@ -83,7 +83,7 @@ static void advise_all(int advice)
 	incstack__lock_give(INCSTACK__LOCK_PIECES);
 }
 
-static int is_interrupted(void)
+static bool is_interrupted(void)
 {
 	const struct incstack__record *mine = incstack__record_local.mine;
 
@@ -172,21 +172,21 @@ static void wipe_all(void)
 	pieces = NULL;
 }
 
-static int is_finished(void)
+static bool is_finished(void)
 {
 	return incstack__record_local.mine == unfinished && incstack__record_local.state == 0 &&
 	       !incstack__stack_is_busy(unfinished->stack);
 }
 
-int incstack__record_begin_late(void)
+bool incstack__record_begin_late(void)
 {
 	struct incstack__protection before;
 
 	if (!atomic_load_explicit(&unfinished, memory_order_relaxed))
-		return 0;
+		return false;
 	if (!is_finished()) {
 		atomic_fetch_add_explicit(&events_missed, 1, memory_order_relaxed);
-		return 0;
+		return false;
 	}
 	incstack__record_protect(&before);
 	unfinished = NULL;

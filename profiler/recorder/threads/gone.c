@@ -21,7 +21,7 @@
 enum { LOOK_FIRST = 16 };
 
 /* Whether the thread of a record has ended. Signal 0 tests this and is not delivered. */
-int incstack__record_is_gone(const struct incstack__record *record)
+bool incstack__record_is_gone(const struct incstack__record *record)
 {
 	const pid_t pid = incstack__recording.pid;
 	siginfo_t info;

@@ -13,8 +13,8 @@ incstack__interrupted_is_described(const struct incstack__record *record,
 		(struct incstack__native_bounds){record->low, record->high}, top);
 }
 
-int incstack__interrupted_is_settleable(const struct incstack__record *record,
-					const struct incstack_top *top)
+bool incstack__interrupted_is_settleable(const struct incstack__record *record,
+					 const struct incstack_top *top)
 {
 	return !incstack__trampoline_contains(top->pc) &&
 	       incstack__interrupted_is_described(record, top) == INCSTACK__NATIVE_DESCRIBED;

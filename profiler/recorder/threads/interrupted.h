@@ -19,8 +19,8 @@ incstack__interrupted_is_described(const struct incstack__record *record,
 
 /* Whether the rules describe the code at which a held thread was interrupted. If not, the thread
  * should be held again a little later. */
-int incstack__interrupted_is_settleable(const struct incstack__record *record,
-					const struct incstack_top *top);
+bool incstack__interrupted_is_settleable(const struct incstack__record *record,
+					 const struct incstack_top *top);
 
 /* Forgets those known frames of a record's stack that are gone. The record's thread is held and was
  * interrupted at `top`. The caller has taken over the stack. */

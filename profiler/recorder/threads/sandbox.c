@@ -43,7 +43,7 @@ static const int calls[] = {
 	SYS_pwritev,         -1,
 };
 
-static int survives(const struct sock_filter *filter, size_t count, struct seccomp_data call)
+static bool survives(const struct sock_filter *filter, size_t count, struct seccomp_data call)
 {
 	uint32_t result;
 
@@ -54,7 +54,7 @@ static int survives(const struct sock_filter *filter, size_t count, struct secco
 
 /* Whether writev() works. A filter that makes writev() fail also ends recording, because what was
  * recorded would be lost. */
-static int allows_write(const struct sock_filter *filter, size_t count)
+static bool allows_write(const struct sock_filter *filter, size_t count)
 {
 	const struct seccomp_data call = {.nr = SYS_writev,
 					  .arch = AUDIT_ARCH_X86_64,
@@ -67,22 +67,22 @@ static int allows_write(const struct sock_filter *filter, size_t count)
 }
 
 /* `numbers` ends with -1. */
-static int allows_calls(const struct sock_filter *filter, size_t count, const int *numbers)
+static bool allows_calls(const struct sock_filter *filter, size_t count, const int *numbers)
 {
 	for (; *numbers >= 0; numbers++)
 		if (!survives(filter, count, (struct seccomp_data){.nr = *numbers}))
-			return 0;
-	return 1;
+			return false;
+	return true;
 }
 
 /* Programs that allow prctl often do so by its first argument. */
-static int allows_name(const struct sock_filter *filter, size_t count)
+static bool allows_name(const struct sock_filter *filter, size_t count)
 {
 	return survives(filter, count,
 			(struct seccomp_data){.nr = SYS_prctl, .args = {PR_GET_NAME}});
 }
 
-static int allows_recording(const struct sock_filter *filter, size_t count)
+static bool allows_recording(const struct sock_filter *filter, size_t count)
 {
 	return allows_name(filter, count) && allows_calls(filter, count, calls) &&
 	       allows_calls(filter, count, incstack__kind->system_calls) &&
@@ -92,7 +92,7 @@ static int allows_recording(const struct sock_filter *filter, size_t count)
 /* Whether the program's memory can be read. If not, the kernel will report it to the program. The
  * test uses rt_sigprocmask, which the recorder calls anyway. This call reads the mask before it
  * checks its first argument, which is invalid here. */
-static int is_readable(const void *memory, size_t bytes)
+static bool is_readable(const void *memory, size_t bytes)
 {
 	const uintptr_t page = 4096;
 	const uintptr_t end = (uintptr_t)memory + bytes;
@@ -102,30 +102,30 @@ static int is_readable(const void *memory, size_t bytes)
 
 		if (incstack__system_call(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) ==
 		    -EFAULT)
-			return 0;
+			return false;
 	}
-	return 1;
+	return true;
 }
 
-/* Returns non-zero if the filter ends recording. A program may pass no filter, to find out whether
+/* Returns true if the filter ends recording. A program may pass no filter, to find out whether
  * seccomp is available. */
-static int ends_recording(const struct sock_fprog *program)
+static bool ends_recording(const struct sock_fprog *program)
 {
 	return program && is_readable(program, sizeof(*program)) &&
 	       is_readable(program->filter, program->len * sizeof(*program->filter)) &&
 	       !allows_recording(program->filter, program->len);
 }
 
-static int is_recording(void)
+static bool is_recording(void)
 {
 	return atomic_load_explicit(&incstack__recording.on, memory_order_relaxed) &&
 	       incstack__kernel_getpid() == incstack__recording.pid;
 }
 
-static void enter_sandbox(int strict, const void *program)
+static void enter_sandbox(bool strict, const void *program)
 {
 	struct incstack__protection before;
-	int ends;
+	bool ends;
 
 	if (!is_recording())
 		return;

@@ -70,7 +70,7 @@ static struct incstack__record *create(void)
 	return record;
 }
 
-int incstack__record_begin_unlisted(void)
+bool incstack__record_begin_unlisted(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
@@ -78,9 +78,9 @@ int incstack__record_begin_unlisted(void)
 	 * `stopping`, or the waiting thread sees the count. */
 	atomic_fetch_add_explicit(&r->unlisted, 1, memory_order_seq_cst);
 	if (!atomic_load_explicit(&r->stopping, memory_order_seq_cst))
-		return 1;
+		return true;
 	atomic_fetch_sub_explicit(&r->unlisted, 1, memory_order_seq_cst);
-	return 0;
+	return false;
 }
 
 void incstack__record_end_unlisted(void)

@@ -13,9 +13,9 @@
 int incstack__record_keys(void);
 struct incstack__record *incstack__record_make(void);
 /* Called before and after a thread makes system calls while its record is not in the list. The
- * first returns 0 if the program is about to forbid such calls. The third waits until no thread
+ * first returns false if the program is about to forbid such calls. The third waits until no thread
  * makes them, or for some seconds. */
-int incstack__record_begin_unlisted(void);
+bool incstack__record_begin_unlisted(void);
 void incstack__record_end_unlisted(void);
 void incstack__record_await_unlisted(void);
 /* Returns the thread's record. Null: the thread has given it up, or there was no memory for it. */
@@ -29,7 +29,7 @@ static inline struct incstack__record *incstack__record_self(void)
 void incstack__record_forked(void);
 
 /* gone.c */
-int incstack__record_is_gone(const struct incstack__record *record);
+bool incstack__record_is_gone(const struct incstack__record *record);
 /* Writes what a thread that is gone has recorded. */
 void incstack__record_write_gone(struct incstack__record *record);
 /* Called before a thread is recorded: now and then releases the records of threads that are
@@ -40,14 +40,14 @@ void incstack__record_release_gone(void);
 /* Returns the record of the context whose stack contains the address, or null. The calling
  * thread owns its stack from now on. */
 struct incstack__record *incstack__record_context(uintptr_t at);
-void incstack__record_context_leave(uintptr_t at, int by_jump);
+void incstack__record_context_leave(uintptr_t at, bool by_jump);
 void incstack__record_context_enter(const void *ucontext);
 /* Writes the contexts that ran last on the thread. The thread is the caller, or is held, or is
  * gone. `at` is its stack pointer, or 0 if it is gone. If it is held, it was interrupted at
  * `held`. */
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
-				     int last);
-void incstack__record_contexts_flush_rest(int last);
+				     bool last);
+void incstack__record_contexts_flush_rest(bool last);
 
 /* walker.c */
 /* A walk of the program: the walker's return slot, or a slot below it. */
@@ -69,8 +69,8 @@ void incstack__record_walk_end(struct incstack__record *record);
 /* `begin_again` starts recording in a child, with the parent's configuration and findings. */
 int incstack__record_watch_forks(void (*begin_again)(const struct incstack__recording *));
 /* In a child whose fork interrupted an event: starts recording if that event is over by now.
- * Returns non-zero if the child is recorded from now on. */
-int incstack__record_begin_late(void);
+ * Returns true if the child is recorded from now on. */
+bool incstack__record_begin_late(void);
 /* The embedder's allocate and release, of memory that a fork wipes. */
 void *incstack__wiped_allocate(void *context, size_t bytes);
 void incstack__wiped_release(void *context, void *memory, size_t bytes);

@@ -13,7 +13,7 @@
 
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
-static int plants(const struct incstack__record *record)
+static bool plants(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 
@@ -22,7 +22,7 @@ static int plants(const struct incstack__record *record)
 	       stats.mode == INCSTACK_MODE_PATCH;
 }
 
-static int is_inside(const struct incstack__record *record, uintptr_t at)
+static bool is_inside(const struct incstack__record *record, uintptr_t at)
 {
 	return at >= record->low && at < record->high;
 }
@@ -31,14 +31,14 @@ static int is_inside(const struct incstack__record *record, uintptr_t at)
  * walker's, because later calls overwrite a dead slot. If the caller itself walks, or the walk is
  * on a signal stack, the word is 0. Such a walk counts as over at the next flush, which sets the
  * word to 1. */
-static int still_walks(const struct incstack__record *record, uintptr_t at)
+static bool still_walks(const struct incstack__record *record, uintptr_t at)
 {
 	const uintptr_t *slot = record->walker;
 
 	if (!slot || record->walker_word == 1)
-		return 0;
+		return false;
 	if (!is_inside(record, (uintptr_t)slot) || !is_inside(record, at))
-		return 1;
+		return true;
 	return (uintptr_t)slot > at && (record->walker_word == 0 || *slot == record->walker_word);
 }
 
@@ -72,7 +72,7 @@ void incstack__walker_lift(struct incstack__record *record, void *argument)
 {
 	const uint32_t mode = incstack__recording.mode;
 	const struct incstack__walker *walk = mode == INCSTACK_MODE_PATCH ? argument : NULL;
-	const int planting = plants(record);
+	const bool planting = plants(record);
 
 	if (planting) {
 		incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);

@@ -110,7 +110,7 @@ static int compare_inputs(void *context)
 /* Refuses options that would have no effect. */
 static int refuse(const struct tool_options *options, size_t count)
 {
-	int status = tool_options_refuse(options, "arML", "on compare");
+	int status = tool_options_refuse(options, "arMLU", "on compare");
 
 	if (!status && count > 2)
 		status = tool_options_refuse(options, "noTXJN", "on more than two profiles");

@@ -297,7 +297,7 @@ int tool_convert(int argc, char **argv)
 	to.options = &options;
 	to.format = (enum incstack_profile_format)format;
 	to.fold_recursion = options.fold_recursion;
-	if (tool_options_refuse(&options, "oTnaHXJNSL", "on convert") ||
+	if (tool_options_refuse(&options, "oTnaHXJNSLU", "on convert") ||
 	    refuse_kind(&options, format))
 		return TOOL_USAGE;
 	to.left = tool_output_most(argv + optind, 1, options.output_most);
@@ -436,7 +436,7 @@ int tool_merge(int argc, char **argv)
 	}
 	format = tool_output_format(options.output, options.format);
 	if (!format || refuse_kind(&options, format) ||
-	    tool_options_refuse(&options, "TnrHXJNSL", "on merge"))
+	    tool_options_refuse(&options, "TnrHXJNSLU", "on merge"))
 		return TOOL_USAGE;
 	merging = (struct merging){
 		&options, argv + optind, (size_t)(argc - optind),

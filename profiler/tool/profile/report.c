@@ -19,7 +19,9 @@
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"
-	"       incstack report [-t] [-k NAME] [-n NUMBER] [-o PREFIX] [--folded] TRACE-FILE\n"
+	"       incstack report [-t] [-k NAME] [-n NUMBER] [--full] [-o PREFIX] [--folded] "
+	"TRACE-FILE\n"
+	"       incstack report [-t] [-k NAME] [-n NUMBER] --json TRACE-FILE\n"
 	"\n"
 	"Prints the hottest functions and calling contexts of a profile (.folded, .pb.gz,\n"
 	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. The output\n"
@@ -33,7 +35,10 @@ static const char report_help[] =
 	"  -k, --kind NAME       report only this kind of weight; PREFIX.folded has\n"
 	"                        it, too (default: the first)\n"
 	"  -n, --top NUMBER      how many functions and contexts to print (default: 10; for a\n"
-	"                        trace file 12 functions, and 5 contexts of each kind)\n"
+	"                        trace file 12 functions, and 2 to 5 contexts of each kind)\n"
+	"      --full            for a trace file: more of each section, and all sections\n"
+	"      --json            for a trace file: the report as JSON for other programs;\n"
+	"                        writes no file\n"
 	"  -o, --output PREFIX   for a trace file: the prefix (default: TRACE-FILE)\n"
 	"  -t, --threads         for a trace file: begin each context with the name of its thread\n"
 	"      --folded          for a trace file: write PREFIX.folded, too\n"
@@ -260,7 +265,7 @@ static int read_and_print(void *context)
 }
 
 /* The options that do not apply to the report of a profile. */
-#define PROFILE_REFUSES "oTatrMHXJNSL"
+#define PROFILE_REFUSES "oTatrMHXJNSLU"
 #define PROFILE_WHERE "on the report of a profile"
 
 static int report_profile(char **path, struct tool_options *options)
@@ -301,13 +306,18 @@ static int report_trace(const char *path, struct tool_options *options)
 	const char **files;
 	int status = tool_options_refuse(options, "TarMHXJNS", "on a report");
 
+	if (!status && options->json)
+		status = tool_options_refuse(options, "UoL", "with --json");
 	if (status)
 		return status;
 	wish.kind = options->kind;
 	wish.filter = &options->filter;
+	wish.is_json = options->json;
+	if (options->full)
+		tool_report_wish_full(&wish);
 	wish.folded = options->folded;
 	if (tool_options_given(options, 'n'))
-		wish.functions = wish.contexts = options->top;
+		wish.functions = wish.contexts = wish.places = options->top;
 	trace = (struct trace){{path, options}, wish};
 	files = tool_filter_inputs(&path, 1, &options->filter);
 	if (files != NULL)

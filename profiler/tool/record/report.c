@@ -187,7 +187,8 @@ static void print_all(const struct image *images, size_t count, bool folded)
 		if (i != most)
 			print_image(&images[i], 0);
 	print_image(&images[most], 1);
-	fprintf(stderr, "flame graph: %s" TOOL_REPORT_PAGE "\n", tool_name(images[most].file));
+	fprintf(stderr, "more: incstack report --full %s\nflame graph: %s" TOOL_REPORT_PAGE "\n",
+		tool_name(images[most].file), tool_name(images[most].file));
 	if (folded)
 		fprintf(stderr, "folded stacks: %s" TOOL_REPORT_FOLDED "\n",
 			tool_name(images[most].file));

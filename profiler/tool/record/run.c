@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "tracefile/format.h"
 #include "tool/foreign.h"
 #include "tool/names.h"
+#include "tool/profile_io.h"
 #include "record.h"
 
 #define PRELOAD "libincstack_preload.so"
@@ -119,22 +121,39 @@ static int has_started(int failed)
 	return got <= 0;
 }
 
-/* Returns how many samples all threads have begun, from the shared counters in the file. */
-static uint64_t samples_so_far(const char *file)
+/* Returns how many samples all threads have begun, from the shared counters in the file. *bytes becomes the size of
+ * the file. */
+static uint64_t samples_so_far(const char *file, uint64_t *bytes)
 {
 	static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
 	const char *why;
-	const int fd = tool_foreign_open(file, &terms, NULL, &why);
+	struct stat status;
+	const int fd = tool_foreign_open(file, &terms, &status, &why);
 	uint64_t sum = 0;
 
+	*bytes = 0;
 	if (fd < 0)
 		return 0;
+	*bytes = (uint64_t)status.st_size;
 	if (pread(fd, slots, sizeof(slots), INCSTACK__TRACEFILE_HEADER_BYTES) == sizeof(slots))
 		for (unsigned i = 0; i < INCSTACK__TRACEFILE_SLOTS; i++)
 			sum += slots[i].samples_started;
 	close(fd);
 	return sum;
+}
+
+static void show_progress(const struct tool_record_options *options, unsigned seconds)
+{
+	uint64_t bytes;
+	const uint64_t samples = samples_so_far(options->file, &bytes);
+	const bool is_sampled =
+		options->kind == INCSTACK__TRACEFILE_OF_CPU || options->interval > 1;
+	char size[32];
+
+	fprintf(stderr, "\rincstack: %u s, %" PRIu64 " %s, the file has %s \033[K", seconds,
+		samples, is_sampled ? "samples" : "allocations",
+		tool_amount(bytes, "bytes", size, sizeof(size)));
 }
 
 /* Waits for a signal: the end of a child, or a signal that is passed on to the program. Shows the
@@ -151,8 +170,7 @@ static void wait_a_while(const struct tool_record_options *options, pid_t child,
 		return;
 	*seconds += PROGRESS_SECONDS;
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\rincstack: %u s, %" PRIu64 " traces \033[K", *seconds,
-			samples_so_far(options->file));
+		show_progress(options, *seconds);
 }
 
 static double seconds_of(const struct timeval *time)

@@ -1,150 +1,83 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report on a heap profile for the terminal: totals, the functions that allocate most, then the
- * contexts that matter most.
+ * The report on a heap profile for the terminal: totals, the functions that allocate most, the contexts
+ * and lines that matter most, sizes and threads. It is made from the profile, from which the other formats are made,
+ * too.
  */
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
-/* The kinds of the profile, in its order. */
-static const struct {
+/* The contexts that are shown, by kind. A page has room for those that answer most questions. */
+static const struct section {
+	const char *kind;
 	const char *title;
-	size_t offset; /* in struct incstack__cct_values */
-} kinds[] = {
-	{"Allocated", offsetof(struct incstack__cct_values, bytes)},
-	{"Allocations", offsetof(struct incstack__cct_values, calls)},
-	{"Live at the peak", offsetof(struct incstack__cct_values, peak)},
-	{"Still live at exit", offsetof(struct incstack__cct_values, live)},
+	bool is_on_page;
+} contexts[] = {
+	{"live at peak", "Live at the peak", true},
+	{"live at exit", "Still live at exit", true},
+	{"allocated", "Allocated", false},
+	{"allocations", "Allocations", false},
+	{"temporary", "Temporary allocations", false},
 };
 
-/* ---- functions ------------------------------------------------------------------- */
-
-struct function {
-	const char *name; /* equal names are one pointer */
-	const char *module;
-	struct incstack__cct_values values;
+/* The kinds by which lines are ordered. */
+static const struct section lines[] = {
+	{"live at exit", "Still live at exit, by line", true},
+	{"temporary", "Temporary allocations, by line", true},
+	{"allocated", "Allocated, by line", false},
 };
 
-static int by_name(const void *a, const void *b)
+/* Whether the user wants to see a section. *kind becomes the number of its kind. */
+static bool is_wanted(const struct tool_report *report, const struct section *section,
+		      uint32_t *kind)
 {
-	const uintptr_t left = (uintptr_t)((const struct function *)a)->name;
-	const uintptr_t right = (uintptr_t)((const struct function *)b)->name;
-
-	return left < right ? -1 : left > right;
+	if (tool_kind_number(report->profile, section->kind, kind) != TOOL_DONE)
+		return false;
+	if (report->wish->kind != NULL)
+		return *kind == report->kind;
+	return section->is_on_page || report->wish->is_full;
 }
 
-static uint64_t value_of(const struct function *function, uint32_t kind)
+/* ---- lines ----------------------------------------------------------------------- */
+
+/* Whether any of the first places has a line. If not, the table of functions says as much. */
+static bool has_line(const struct tool_places *places, size_t most)
 {
-	return *(const uint64_t *)(const void *)((const char *)&function->values +
-						 kinds[kind].offset);
+	for (size_t i = 0; i < places->count && i < most; i++)
+		if (places->all[i].line > 0)
+			return true;
+	return false;
 }
 
-static int by_kind(const void *a, const void *b, void *kind)
-{
-	const uint64_t left = value_of(a, *(const uint32_t *)kind);
-	const uint64_t right = value_of(b, *(const uint32_t *)kind);
-
-	return left < right ? 1 : -(left > right);
-}
-
-static void add_values(struct incstack__cct_values *sum, const struct incstack__cct_values *more)
-{
-	sum->bytes += more->bytes;
-	sum->calls += more->calls;
-	sum->temporary += more->temporary;
-	sum->live += more->live;
-	sum->peak += more->peak;
-}
-
-/* Functions of one name are one function, as in the contexts. */
-static void add_function(struct function *sum, const struct function *more)
-{
-	add_values(&sum->values, &more->values);
-	if (strcmp(sum->module, more->module) != 0)
-		sum->module = "several files";
-}
-
-/* Returns the function that requested the memory. operator new only passes on requests. */
-static uint32_t site_of(const struct tool_report *report, uint32_t node)
-{
-	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
-	static const char new[] = "operator new";
-
-	while (nodes[node].parent != INCSTACK__CCT_ROOT &&
-	       strncmp(tool_symbols_name(report->symbols, nodes[node].code), new,
-		       sizeof(new) - 1) == 0)
-		node = nodes[node].parent;
-	return node;
-}
-
-static struct function function_of(const struct tool_report *report, uint32_t node)
-{
-	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
-	const uint64_t code = nodes[site_of(report, node)].code;
-
-	return (struct function){tool_symbols_name(report->symbols, code),
-				 tool_symbols_module(report->symbols, code), nodes[node].values};
-}
-
-/* Finds the functions that call the allocator, by the kind of the report. The caller frees them. */
-static size_t find_functions(const struct tool_report *report, struct function **out)
-{
-	const struct incstack__cct *cct = &report->replay->cct;
-	struct function *functions = calloc(cct->count, sizeof(*functions));
-	size_t count = 0;
-	size_t kept = 0;
-
-	*out = functions;
-	for (uint32_t node = 1; functions != NULL && node < cct->count; node++)
-		if (cct->nodes[node].values.calls > 0)
-			functions[count++] = function_of(report, node);
-	if (count == 0)
-		return 0;
-	qsort(functions, count, sizeof(*functions), by_name);
-	for (size_t i = 1; i < count; i++) {
-		if (functions[i].name == functions[kept].name)
-			add_function(&functions[kept], &functions[i]);
-		else
-			functions[++kept] = functions[i];
-	}
-	qsort_r(functions, kept + 1, sizeof(*functions), by_kind, &(uint32_t){report->kind});
-	return kept + 1;
-}
-
-static void print_functions(const struct tool_report *report, FILE *out)
+static void print_lines(struct tool_places places, const struct tool_report *report,
+			const struct section *section, FILE *out)
 {
 	const unsigned columns = report->wish->columns;
-	struct function *functions;
-	const size_t count = find_functions(report, &functions);
-	const unsigned width = columns > 68 ? columns - 48 : 20;
+	struct incstack_profile_kind about = {"", ""};
+	uint32_t kind;
+	char text[32];
 
-	if (count > 0)
-		fprintf(out, "\n%11s %10s %10s %11s   %s\n", "allocated", "calls", "temporary",
-			"at exit", "function (module)");
-	for (size_t i = 0; i < count && i < report->wish->functions; i++) {
-		const struct function *f = &functions[i];
-		char bytes[32];
-		char live[32];
-		char text[512];
+	if (!is_wanted(report, section, &kind))
+		return;
+	(void)incstack_profile_kind(report->profile, kind, &about);
+	tool_places_sort(&places, kind);
+	if (places.count == 0 || places.all[0].own[kind] == 0 || report->wish->places == 0 ||
+	    (!report->wish->is_full && !has_line(&places, report->wish->places)))
+		return;
+	fprintf(out, "\n%s\n", section->title);
+	for (size_t i = 0; i < places.count && i < report->wish->places; i++) {
+		const struct tool_place *place = &places.all[i];
 
-		tool_amount(f->values.bytes, "bytes", bytes, sizeof(bytes));
-		tool_amount(f->values.live, "bytes", live, sizeof(live));
-		if (*f->module && strncmp(f->name, f->module, strlen(f->module)) != 0)
-			snprintf(text, sizeof(text), "%s (%s)", f->name, f->module);
-		else
-			snprintf(text, sizeof(text), "%s", f->name);
-		fprintf(out, "%11s %10" PRIu64 " %10" PRIu64 " %11s   ", bytes, f->values.calls,
-			f->values.temporary, live);
-		tool_name_clip(text, width, '>', out);
-		fputc('\n', out);
+		if (place->own[kind] == 0)
+			break;
+		fprintf(out, "%12s  ",
+			tool_amount(place->own[kind], about.unit, text, sizeof(text)));
+		tool_report_place(place->name, place->name_length, place->file, place->line,
+				  columns - 14, out);
 	}
-	free(functions);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -170,13 +103,27 @@ static void print_totals(const struct tool_report *report, FILE *out)
 				: 0.0);
 }
 
+static void print_contexts(const struct tool_report *report, FILE *out)
+{
+	for (size_t i = 0; i < sizeof(contexts) / sizeof(contexts[0]); i++) {
+		uint32_t kind;
+
+		if (is_wanted(report, &contexts[i], &kind))
+			tool_report_contexts(report, contexts[i].title, kind, out);
+	}
+}
+
 void tool_report_heap(const struct tool_report *report, FILE *out)
 {
 	tool_report_head(report, "Heap profile", out);
 	print_totals(report, out);
+	tool_report_memory(report, out);
 	if (tool_report_is_attached(report))
 		tool_report_ticks(report, out);
-	print_functions(report, out);
-	for (uint32_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
-		tool_report_contexts(report, kinds[kind].title, kind, out);
+	tool_report_functions(report, out);
+	print_contexts(report, out);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		print_lines(report->places, report, &lines[i], out);
+	tool_report_sizes(report, out);
+	tool_report_threads(report, out);
 }

@@ -12,10 +12,8 @@
 #include "profile/files.h"
 
 static const struct incstack_profile_kind kinds[] = {
-	{"allocated", "bytes"},
-	{"allocations", "count"},
-	{"live at peak", "bytes"},
-	{"live at exit", "bytes"},
+	{"allocated", "bytes"},    {"allocations", "count"},  {"temporary", "count"},
+	{"live at peak", "bytes"}, {"live at exit", "bytes"},
 };
 
 /* Of these, the kind that users see first. */
@@ -72,7 +70,8 @@ static int child_of_code(struct incstack_profile *profile, const struct tool_rep
 static int weigh(struct incstack_profile *profile, uint32_t node,
 		 const struct incstack__cct_values *values)
 {
-	const uint64_t weights[] = {values->bytes, values->calls, values->peak, values->live};
+	const uint64_t weights[] = {values->bytes, values->calls, values->temporary, values->peak,
+				    values->live};
 
 	return incstack_profile_add_weights(profile, node, weights);
 }
@@ -169,8 +168,9 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 
 	for (uint32_t i = 1; i < count && error == 0; i++)
 		error = add_context(profile, report, nodes, i);
-	if (error == 0 && tool_report_is_cpu(report))
-		error = tool_report_timeline(report, nodes, profile);
+	if (error == 0)
+		error = tool_report_is_cpu(report) ? tool_report_timeline(report, nodes, profile)
+						   : tool_report_curve(report, nodes, profile);
 	free(nodes);
 	return error != 0 ? error : describe(profile, report);
 }

@@ -37,9 +37,22 @@ struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, u
 {
 	return (struct tool_report_wish){.by_thread = by_thread,
 					 .functions = 12,
-					 .contexts = 5,
+					 .contexts = TOOL_CONTEXTS_OF_PAGE,
+					 .places = 3,
+					 .threads = 3,
+					 .frames = 5,
 					 .columns = columns,
 					 .prefix = prefix};
+}
+
+void tool_report_wish_full(struct tool_report_wish *wish)
+{
+	wish->is_full = true;
+	wish->functions = 40;
+	wish->contexts = 10;
+	wish->places = 20;
+	wish->threads = SIZE_MAX;
+	wish->frames = 20;
 }
 
 static void take_sum(const struct tool_report *report, struct tool_sum *sum)
@@ -137,18 +150,47 @@ struct work {
 	struct timespec written;           /* the time of the trace file */
 };
 
+/* Sums up what is printed. */
+static int take_profile(struct tool_report *report, const struct incstack_profile *profile)
+{
+	int error;
+
+	report->profile = profile;
+	error = incstack__profile_sums(profile, &report->sums);
+	return error != 0 ? error : tool_places_find(profile, &report->places);
+}
+
+static void release(struct tool_report *report)
+{
+	free(report->sums.rows);
+	free(report->places.all);
+}
+
+static void print(const struct tool_report *report, FILE *out)
+{
+	if (tool_report_is_cpu(report))
+		tool_report_cpu(report, out);
+	else
+		tool_report_heap(report, out);
+}
+
 static int write_reports(struct tool_report *report, const struct work *work,
 			 struct incstack_profile *profile, const struct tool_filtered *filtered)
 {
 	const uint64_t deep = tool_report_deep(report);
+	int error;
 
 	if (tool_kind_find(profile, work->wish->kind, &report->kind) != 0)
 		return TOOL_USAGE;
-	report->profile = profile;
-	if (tool_report_is_cpu(report))
-		tool_report_cpu(report, work->out);
-	else
-		tool_report_heap(report, work->out);
+	error = take_profile(report, profile);
+	if (error != 0)
+		return say_error(error);
+	if (work->wish->is_json) {
+		tool_filter_tell(filtered, "incstack: ", NULL, stderr);
+		error = tool_report_json(report, work->out);
+		return error != 0 ? say_error(error) : 0;
+	}
+	print(report, work->out);
 	tool_filter_tell(filtered, "\n", NULL, work->out);
 	if (deep > 0)
 		fprintf(work->out,
@@ -174,6 +216,7 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	status = tool_filter_apply(work->wish->filter, true, profile, &filtered);
 	if (status == TOOL_DONE)
 		status = write_reports(report, work, profile, &filtered);
+	release(report);
 	incstack_profile_destroy(profile);
 	if (work->sum != NULL)
 		take_sum(report, work->sum);

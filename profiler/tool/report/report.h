@@ -11,22 +11,34 @@
 #include <incstack/profile.h>
 
 #include "tracefile/replay.h"
+#include "places.h"
 #include "symbols.h"
 #include "tool/filter.h"
+#include "profile/analysis.h"
+
+/* As many contexts of each kind as leave the report on a page. */
+#define TOOL_CONTEXTS_OF_PAGE SIZE_MAX
 
 /* What the user wants to see. */
 struct tool_report_wish {
-	int by_thread;                    /* contexts begin with the name of their thread */
-	const char *kind;                 /* only this kind of weight; null: all */
+	int by_thread;      /* contexts begin with the name of their thread */
+	const char *kind;   /* only this kind of weight; null: all */
 	const struct tool_filter *filter; /* what is taken out; null: the default */
-	size_t functions;                 /* how many to print at most */
-	size_t contexts;                  /* of each kind */
-	unsigned columns;                 /* of the terminal */
-	const char *prefix;               /* of the files PREFIX.html and PREFIX.folded */
-	bool folded;                      /* whether PREFIX.folded is written */
+	bool is_full;       /* everything that a reader may want, instead of a page */
+	bool is_json;       /* a document of JSON instead of text, and no other file */
+	size_t functions;   /* how many to print at most */
+	size_t contexts;    /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
+	size_t places;      /* lines of the source, of each kind */
+	size_t threads;     /* how many to print at most */
+	size_t frames;      /* of a context */
+	unsigned columns;   /* of the terminal */
+	const char *prefix; /* of the files PREFIX.html and PREFIX.folded */
+	bool folded;        /* whether PREFIX.folded is written */
 };
-/* The default: no kind, a dozen functions, a few contexts. */
+/* The default: no kind, and what fits on a page. */
 struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
+/* All sections, and more of each. */
+void tool_report_wish_full(struct tool_report_wish *wish);
 
 struct tool_report {
 	const struct incstack__tracefile_reader *reader;
@@ -36,6 +48,8 @@ struct tool_report {
 	const struct incstack_profile
 		*profile; /* its contexts, merged by the names of their frames */
 	uint32_t kind;    /* of the profile, by which functions are ordered */
+	struct incstack__profile_sums sums; /* by function */
+	struct tool_places places;          /* by line */
 };
 
 int tool_report_is_cpu(const struct tool_report *report);
@@ -44,6 +58,8 @@ int tool_report_is_attached(const struct tool_report *report);
 /* Whether the time in which threads wait was sampled, too. */
 int tool_report_is_wall(const struct tool_report *report);
 
+/* Prints the report for programs. */
+int tool_report_json(const struct tool_report *report, FILE *out);
 /* Prints the report for people: totals, then the hottest functions and contexts. */
 void tool_report_heap(const struct tool_report *report, FILE *out);
 void tool_report_cpu(const struct tool_report *report, FILE *out);
@@ -56,6 +72,24 @@ void tool_report_contexts(const struct tool_report *report, const char *title, u
 void tool_report_end(const struct tool_report *report, FILE *out);
 void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out);
 void tool_report_context(const struct tool_report *report, uint32_t number, FILE *out);
+/* Prints a line: a function, and if it is known where in the source. */
+void tool_report_place(const char *name, size_t length, const char *file, int32_t line,
+		       size_t columns, FILE *out);
+/* Returns how many contexts of each kind are shown at most. */
+size_t tool_report_contexts_most(const struct tool_report *report);
+/* Returns the frames of a context of the profile, innermost first; null if there is no memory. The caller
+ * frees them. */
+struct incstack_profile_frame *tool_report_path(const struct incstack_profile *profile,
+						uint32_t number, size_t *count);
+/* functions.c: the table of functions of a heap profile. */
+void tool_report_functions(const struct tool_report *report, FILE *out);
+/* shares.c: how much each thread allocated; how many allocations had which size. */
+void tool_report_threads(const struct tool_report *report, FILE *out);
+void tool_report_sizes(const struct tool_report *report, FILE *out);
+/* memory.c: the memory of the process, which is more than what malloc handed out. */
+void tool_report_memory(const struct tool_report *report, FILE *out);
+/* Returns how more of it can be seen, or null. */
+const char *tool_report_hint(const struct tool_report *report);
 /* Whether the user wants to see this kind. */
 int tool_report_wants(const struct tool_report *report, uint32_t kind);
 /* Makes the profile that is written in other formats; the caller destroys it. Returns 0 or
@@ -68,6 +102,9 @@ int tool_report_profile(const struct tool_report *report, struct incstack_profil
  * stamps are no times, there is none. Returns 0 or INCSTACK_E*. */
 int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes,
 			 struct incstack_profile *profile);
+/* The same for the curve of a heap profile. */
+int tool_report_curve(const struct tool_report *report, const uint32_t *nodes,
+		      struct incstack_profile *profile);
 /* Returns how many contexts are deeper than that. */
 uint64_t tool_report_deep(const struct tool_report *report);
 

@@ -171,6 +171,12 @@ static bool attribute_of(const Dwarf_Die *entry, unsigned name, Dwarf_Attribute 
 	return false;
 }
 
+/* Damaged debug information has empty texts. */
+static const char *text_or_null(const char *text)
+{
+	return text != NULL && text[0] != 0 ? text : NULL;
+}
+
 static const char *name_of(const Dwarf_Die *die)
 {
 	static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
@@ -178,7 +184,7 @@ static const char *name_of(const Dwarf_Die *die)
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (attribute_of(die, names[i], &attribute))
-			return dwarf_formstring(&attribute);
+			return text_or_null(dwarf_formstring(&attribute));
 	return NULL;
 }
 
@@ -199,7 +205,7 @@ static void find_call(const struct unit *unit, Dwarf_Die *die, struct tool_sourc
 	const int file = number_of(die, DW_AT_call_file);
 
 	if (unit->files != NULL && (size_t)file < unit->file_count)
-		caller->file = dwarf_filesrc(unit->files, (size_t)file, NULL, NULL);
+		caller->file = text_or_null(dwarf_filesrc(unit->files, (size_t)file, NULL, NULL));
 	caller->line = number_of(die, DW_AT_call_line);
 }
 
@@ -209,8 +215,8 @@ static void find_line(struct unit *unit, Dwarf_Addr address, struct tool_source_
 
 	if (line == NULL)
 		return;
-	frame->file = dwarf_linesrc(line, NULL, NULL);
-	if (dwarf_lineno(line, &frame->line) != 0)
+	frame->file = text_or_null(dwarf_linesrc(line, NULL, NULL));
+	if (dwarf_lineno(line, &frame->line) != 0 || frame->line < 0)
 		frame->line = 0;
 }
 

@@ -30,15 +30,17 @@ void tool_report_contexts(const struct tool_report *report, const char *title, u
 
 	(void)incstack_profile_kind(report->profile, kind, &about);
 	if (!tool_report_wants(report, kind) ||
-	    tool_hottest_find(report->profile, kind, report->wish->contexts, &hottest) != 0)
+	    tool_hottest_find(report->profile, kind, tool_report_contexts_most(report), &hottest) !=
+		    0)
 		return;
-	fprintf(out, "\n%s: %s, hottest contexts\n", title,
-		tool_amount(hottest.total, about.unit, text, sizeof(text)));
+	if (hottest.count > 0)
+		fprintf(out, "\n%s: %s, hottest contexts\n", title,
+			tool_amount(hottest.total, about.unit, text, sizeof(text)));
 	for (size_t i = 0; i < hottest.count; i++) {
 		const uint64_t value =
 			incstack__profile_self(report->profile, hottest.nodes[i], kind);
 
-		fprintf(out, "%12s %5.1f%%\n", tool_amount(value, about.unit, text, sizeof(text)),
+		fprintf(out, "%12s %5.1f%% ", tool_amount(value, about.unit, text, sizeof(text)),
 			100.0 * (double)value / (double)hottest.total);
 		tool_report_context(report, hottest.nodes[i], out);
 	}

@@ -284,18 +284,20 @@ static int pack(const char *file, int to)
 void tool_trace_pack(const char *file)
 {
 	const int to = tool_files_replace(file);
-	const int error = to >= 0 ? pack(file, to) : 0;
-	const int why = errno;
+	const char *why = NULL;
+	int error;
 
 	if (to < 0)
 		return;
-	if (tool_files_replaced(file, error != 0) == 0 && error == 0)
-		return;
-	if (error != INCSTACK_EINVAL)
+	error = pack(file, to);
+	if (error == INCSTACK_EIO)
+		why = strerror(errno);
+	else if (error == INCSTACK_ENOMEM)
+		why = incstack_error_text(error);
+	if (tool_files_replaced(file, error != 0) != 0 && why == NULL)
+		why = strerror(errno);
+	if (why != NULL)
 		fprintf(stderr,
 			"incstack: %s stays as large as it is, because packing it failed: %s\n",
-			tool_name(file),
-			error == INCSTACK_EIO ? strerror(why)
-			: error != 0          ? incstack_error_text(error)
-					      : strerror(errno));
+			tool_name(file), why);
 }

@@ -250,19 +250,23 @@ static int make_nodes(struct firefox *in)
 static int thread_kind(struct firefox *in, uint32_t *kind)
 {
 	const char *type = in->weight_type ? in->weight_type : "samples";
+	const bool is_ms = !strcmp(type, "tracing-ms"),
+		   is_ns = in->kind_unit && !strcmp(in->kind_unit, "nanoseconds");
+	const long double scale = is_ms && is_ns ? 1e6L : 1;
 
 	if (in->kind && in->kind_unit) { /* a thread of a timeline */
 		in->made.reader->profile->losses |= INCSTACK__LOSS_THREADS;
-		return incstack__json_profile_same_kind(&in->made, in->kind, in->kind_unit, kind);
+		return incstack__json_profile_same_kind(&in->made, in->kind, in->kind_unit, scale,
+							kind);
 	}
 	if (in->kind_unit)
 		return incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
-						       in->kind_unit, kind);
+						       in->kind_unit, scale, kind);
 	if (in->name && *in->name)
 		in->made.reader->profile->losses |= INCSTACK__LOSS_THREADS;
 	if (!strcmp(type, "bytes"))
 		return incstack__json_profile_kind(&in->made, "weight", "bytes", kind);
-	if (!strcmp(type, "tracing-ms"))
+	if (is_ms)
 		return incstack__json_profile_kind(&in->made, "time", "milliseconds", kind);
 	return incstack__json_profile_kind(&in->made, "samples", "count", kind);
 }

@@ -67,18 +67,19 @@ static int add_kind(struct incstack__json_profile *made, const char *name, const
 }
 
 int incstack__json_profile_own_kind(struct incstack__json_profile *made, const char *name,
-				    const char *unit, uint32_t *kind)
+				    const char *unit, long double scale, uint32_t *kind)
 {
-	return add_kind(made, name, unit, 1, kind);
+	return add_kind(made, name, unit, scale, kind);
 }
 
 int incstack__json_profile_same_kind(struct incstack__json_profile *made, const char *name,
-				     const char *unit, uint32_t *kind)
+				     const char *unit, long double scale, uint32_t *kind)
 {
 	for (*kind = 0; *kind < made->kinds; ++*kind)
-		if (!strcmp(made->kind_name[*kind], name) && !strcmp(made->kind_unit[*kind], unit))
+		if (!strcmp(made->kind_name[*kind], name) &&
+		    !strcmp(made->kind_unit[*kind], unit) && made->scale[*kind] == scale)
 			return 0;
-	return add_kind(made, name, unit, 1, kind);
+	return add_kind(made, name, unit, scale, kind);
 }
 
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,

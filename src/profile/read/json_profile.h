@@ -36,12 +36,12 @@ int incstack__json_profile_name(struct incstack__json_profile *made, const char 
 /* Adds a frame whose name is a number in `names`. */
 int incstack__json_profile_frame(struct incstack__json_profile *made,
 				 const struct incstack__frame_info *info);
-/* Adds a kind of one of our own files: each kind occurs once, and its weights are in its unit. */
+/* Adds a kind of one of our own files: each kind occurs once. Its weights, times `scale`, are in its unit. */
 int incstack__json_profile_own_kind(struct incstack__json_profile *made, const char *name,
-				    const char *unit, uint32_t *kind);
+				    const char *unit, long double scale, uint32_t *kind);
 /* The same, but returns the existing kind if there is one. */
 int incstack__json_profile_same_kind(struct incstack__json_profile *made, const char *name,
-				     const char *unit, uint32_t *kind);
+				     const char *unit, long double scale, uint32_t *kind);
 /* Finds or adds the kind with this name and unit. Times become ns. */
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
 				const char *unit, uint32_t *kind);

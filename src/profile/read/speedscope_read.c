@@ -228,7 +228,7 @@ static int end_profile(struct speedscope *in)
 	}
 	if (in->kind_unit)
 		error = incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
-							in->kind_unit, &kind);
+							in->kind_unit, 1, &kind);
 	else
 		error = incstack__json_profile_kind(&in->made, name, unit, &kind);
 	if (!in->kind_unit && in->name && *in->name)

@@ -9,9 +9,6 @@
 
 /* A context with less than 1 / 2^12 of every total is narrower than a pixel, or little wider. */
 #define SMALLEST_LOG 12
-/* A browser draws and inverts that many in a moment. */
-#define BOXES_MOST 50000
-
 /* Finds the box, or adds it. There is room for a box for each node. */
 static uint32_t box_of(struct incstack__boxes *boxes, struct incstack__table *table,
 		       const struct incstack__box *wanted)
@@ -29,10 +26,32 @@ static uint32_t box_of(struct incstack__boxes *boxes, struct incstack__table *ta
 	return at;
 }
 
-static void fill(const struct incstack_profile *profile, const uint32_t *functions,
-		 struct incstack__table *table, uint32_t *map, struct incstack__boxes *boxes)
+static void add_own(const struct incstack_profile *profile, uint32_t node,
+		    struct incstack__boxes *boxes)
+{
+	uint64_t *own = boxes->own + (size_t)boxes->of_node[node] * boxes->kinds;
+
+	for (uint32_t k = 0; k < boxes->kinds; k++)
+		own[k] += incstack__profile_self(profile, node, k);
+}
+
+static void add_up(struct incstack__boxes *boxes)
 {
 	const uint32_t kinds = boxes->kinds;
+
+	for (size_t i = boxes->count; i-- > 0;)
+		for (uint32_t k = 0; k < kinds; k++) {
+			boxes->total[i * kinds + k] += boxes->own[i * kinds + k];
+			if (i)
+				boxes->total[boxes->box[i].parent * kinds + k] +=
+					boxes->total[i * kinds + k];
+		}
+}
+
+static void fill(const struct incstack_profile *profile, const uint32_t *functions,
+		 struct incstack__table *table, struct incstack__boxes *boxes)
+{
+	uint32_t *map = boxes->of_node;
 
 	boxes->count = 1;
 	for (uint32_t node = 0; node < profile->nodes_used; node++) {
@@ -44,39 +63,68 @@ static void fill(const struct incstack_profile *profile, const uint32_t *functio
 				       &(struct incstack__box){.parent = map[n->parent],
 							       .frame = n->frame,
 							       .function = functions[n->frame]});
-		for (uint32_t k = 0; k < kinds; k++)
-			boxes->own[map[node] * kinds + k] +=
-				incstack__profile_self(profile, node, k);
+		add_own(profile, node, boxes);
 	}
-	for (size_t i = boxes->count; i-- > 0;)
-		for (uint32_t k = 0; k < kinds; k++) {
-			boxes->total[i * kinds + k] += boxes->own[i * kinds + k];
-			if (i)
-				boxes->total[boxes->box[i].parent * kinds + k] +=
-					boxes->total[i * kinds + k];
-		}
+	add_up(boxes);
+}
+
+/* Gives each box the frame of the node with the most weight. The nodes of a box may be calls from different
+ * lines. */
+static void choose_frames(const struct incstack_profile *profile, uint64_t *weight, uint64_t *best,
+			  struct incstack__boxes *boxes)
+{
+	for (uint32_t node = profile->nodes_used ? (uint32_t)profile->nodes_used - 1 : 0; node;
+	     node--) {
+		const struct incstack__node *n = &profile->nodes[node];
+		const struct incstack__frame *frame = &profile->frames[n->frame], *chosen;
+		struct incstack__box *box = &boxes->box[boxes->of_node[node]];
+
+		weight[node] += incstack__profile_self(profile, node, 0);
+		weight[n->parent] += weight[node];
+		chosen = &profile->frames[box->frame];
+		box->has_lines |= frame->line != chosen->line || frame->file != chosen->file;
+		if (weight[node] <= best[boxes->of_node[node]])
+			continue;
+		best[boxes->of_node[node]] = weight[node];
+		box->frame = n->frame;
+	}
+}
+
+static int find_frames(const struct incstack_profile *profile, struct incstack__boxes *boxes)
+{
+	uint64_t *weight = calloc(profile->nodes_used, sizeof(*weight));
+	uint64_t *best = calloc(boxes->count, sizeof(*best));
+	const bool made = weight && best;
+
+	if (made)
+		choose_frames(profile, weight, best, boxes);
+	free(weight);
+	free(best);
+	return made ? 0 : INCSTACK_ENOMEM;
 }
 
 int incstack__boxes_make(const struct incstack_profile *profile, struct incstack__boxes *boxes)
 {
 	size_t nodes = profile->nodes_used;
-	uint32_t *map = calloc(nodes, sizeof(*map)), *functions = NULL;
+	uint32_t *functions = NULL;
 	struct incstack__table table = {0};
 	int error = incstack__table_init_for(&table, nodes);
 
 	*boxes = (struct incstack__boxes){.kinds = profile->kinds};
+	boxes->of_node = calloc(nodes, sizeof(*boxes->of_node));
 	boxes->box = calloc(nodes, sizeof(*boxes->box));
 	boxes->own = calloc(nodes * profile->kinds, sizeof(*boxes->own));
 	boxes->total = calloc(nodes * profile->kinds, sizeof(*boxes->total));
-	if (!map || !boxes->box || !boxes->own || !boxes->total)
+	if (!boxes->of_node || !boxes->box || !boxes->own || !boxes->total)
 		error = INCSTACK_ENOMEM;
 	if (!error)
 		error = incstack__frame_functions(profile, &functions);
-	if (!error)
-		fill(profile, functions, &table, map, boxes);
+	if (!error) {
+		fill(profile, functions, &table, boxes);
+		error = find_frames(profile, boxes);
+	}
 	free(table.slots);
 	free(functions);
-	free(map);
 	if (error)
 		incstack__boxes_free(boxes);
 	return error;
@@ -84,6 +132,7 @@ int incstack__boxes_make(const struct incstack_profile *profile, struct incstack
 
 void incstack__boxes_free(struct incstack__boxes *boxes)
 {
+	free(boxes->of_node);
 	free(boxes->box);
 	free(boxes->own);
 	free(boxes->total);
@@ -111,16 +160,16 @@ static size_t mark(struct incstack__boxes *boxes, uint64_t parts)
 	return count;
 }
 
-void incstack__boxes_select(struct incstack__boxes *boxes)
+void incstack__boxes_select(struct incstack__boxes *boxes, size_t most)
 {
 	unsigned low = SMALLEST_LOG, high = 64; /* of the part: 1 / 2^low is always kept */
 
-	if (mark(boxes, UINT64_MAX) <= BOXES_MOST)
+	if (mark(boxes, UINT64_MAX) <= most)
 		return;
 	while (high - low > 1) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (mark(boxes, UINT64_C(1) << middle) <= BOXES_MOST)
+		if (mark(boxes, UINT64_C(1) << middle) <= most)
 			low = middle;
 		else
 			high = middle;

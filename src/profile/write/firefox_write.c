@@ -58,7 +58,9 @@ static void add_node(struct firefox_writer *writer, uint32_t node, uint64_t base
 		if (!weight)
 			continue;
 		incstack__column_number(&writer->stack[k], base + node - 1);
-		incstack__column_number(&writer->weight[k], weight);
+		incstack__column_next(&writer->weight[k]);
+		incstack__firefox_weight(incstack__text(profile, profile->kind_unit[k]), weight,
+					 writer->weight[k].file);
 	}
 }
 
@@ -78,7 +80,7 @@ static int put_samples(struct firefox_writer *writer, uint32_t k, const char *un
 	int error;
 
 	fprintf(stream, ",\n\"samples\":{\"length\":%" PRIu64 ",\"weightType\":\"%s\",\"stack\":[",
-		rows, strcmp(unit, "bytes") ? "samples" : "bytes");
+		rows, incstack__firefox_weight_type(unit));
 	error = incstack__column_copy(&writer->stack[k], stream);
 	fputs("],\"weight\":[", stream);
 	if (!error)
@@ -124,8 +126,9 @@ static int put_frames(struct firefox_writer *writer, FILE *stream)
 	return 0;
 }
 
-/* Writes the names, then the texts of frames without a name. */
-static void put_strings(const struct incstack_profile *profile, FILE *stream)
+/* Writes the names, then the texts of frames without a name, then the names of modules. Returns the number of the
+ * first of these. */
+static uint64_t put_strings(const struct incstack_profile *profile, FILE *stream)
 {
 	uint64_t rows = profile->names_used;
 
@@ -141,7 +144,9 @@ static void put_strings(const struct incstack_profile *profile, FILE *stream)
 			fputs(rows++ ? ",\n" : "\n", stream);
 			incstack__json_frame(profile, i, stream);
 		}
+	incstack__firefox_lib_names(profile, stream);
 	putc_unlocked(']', stream);
+	return rows;
 }
 
 /* Writes the functions. They are numbered in the order of their first frames, and so are the
@@ -168,6 +173,9 @@ static void put_functions(const struct firefox_writer *writer, FILE *stream)
 		else
 			fputs("null", stream);
 	}
+	fputs("],\"resource\":[", stream);
+	for (size_t i = 0; i < rows; i++)
+		incstack__firefox_resource(profile, writer->set.functions[i].frame, i, stream);
 	putc_unlocked(']', stream);
 	incstack__firefox_functions(rows, stream);
 }
@@ -177,6 +185,7 @@ static int put_thread(struct firefox_writer *writer, uint32_t k)
 	const struct incstack_profile *profile = writer->common.profile;
 	struct incstack_profile_kind kind = {"", ""};
 	FILE *stream = writer->common.stream;
+	uint64_t names;
 	int error;
 
 	(void)incstack_profile_kind(profile, k, &kind);
@@ -190,10 +199,20 @@ static int put_thread(struct firefox_writer *writer, uint32_t k)
 		error = put_stacks(writer, stream);
 	if (!error)
 		error = put_frames(writer, stream);
-	put_strings(profile, stream);
+	names = put_strings(profile, stream);
 	put_functions(writer, stream);
-	incstack__firefox_end(stream);
+	incstack__firefox_end(profile, names, stream);
 	return error;
+}
+
+/* Returns the interval between samples, or 1, which the profiler needs where there is none. */
+static double interval_ms(const struct incstack_profile *profile)
+{
+	const struct incstack__extra *extra = &profile->extra;
+	const char *unit =
+		extra->period_unit ? incstack__text(profile, extra->period_unit - 1) : "";
+
+	return extra->period && !strcmp(unit, "nanoseconds") ? (double)extra->period / 1e6 : 1;
 }
 
 static int finish(struct incstack__profile_writer *common)
@@ -202,16 +221,18 @@ static int finish(struct incstack__profile_writer *common)
 	FILE *stream = common->stream;
 	int error = 0;
 
-	fputs("{\"meta\":{\"version\":31,\"preprocessedProfileVersion\":55,\"interval\":1,"
+	fputs("{\"meta\":{\"version\":31,\"preprocessedProfileVersion\":55,"
 	      "\"processType\":0,\"stackwalk\":1,\"symbolicated\":true,\"debug\":false,"
 	      "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
 	      "\"subcategories\":[\"Other\"]}],\"markerSchema\":[],\"product\":",
 	      stream);
 	incstack__json_string(profile->meta.program ? profile->meta.program : "profile", stream);
-	fprintf(stream, ",\"startTime\":%.3f,\n\"incstack\":{",
-		(double)profile->meta.time_ns / 1e6);
+	fprintf(stream, ",\"interval\":%.6f,\"startTime\":%.3f,\n\"incstack\":{",
+		interval_ms(profile), (double)profile->meta.time_ns / 1e6);
 	incstack__json_meta(profile, stream);
-	fputs("}},\n\"libs\":[],\"pages\":[],\"threads\":[", stream);
+	fputs("}},\n", stream);
+	incstack__firefox_libs(profile, stream);
+	fputs(",\"pages\":[],\"threads\":[", stream);
 	if (profile->timeline)
 		error = incstack__write_threads(profile, stream);
 	for (uint32_t k = 0; k < profile->kinds && !error && !profile->timeline; k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table from name and file to the number of a function.
+ * A table from name, file and module to the number of a function.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static bool same(const struct incstack_profile *profile, uint32_t a, uint32_t b)
 
 	if (f->name == INCSTACK__NONE)
 		return a == b;
-	return f->name == g->name && f->file == g->file;
+	return f->name == g->name && f->file == g->file && f->module == g->module;
 }
 
 int incstack__function_of(struct incstack__function_set *set,
@@ -31,8 +31,9 @@ int incstack__function_of(struct incstack__function_set *set,
 			  uint32_t *function)
 {
 	const struct incstack__frame *f = &profile->frames[frame];
-	uint32_t hash = f->name == INCSTACK__NONE ? incstack__hash_pair(frame, UINT64_MAX)
-						  : incstack__hash_pair(f->name, f->file);
+	uint32_t hash = f->name == INCSTACK__NONE
+				? incstack__hash_pair(frame, UINT64_MAX)
+				: incstack__hash_pair(f->name, (uint64_t)f->module << 32 | f->file);
 	size_t cursor = hash;
 	int error;
 

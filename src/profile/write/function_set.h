@@ -8,7 +8,7 @@
 #include "profile/cct.h"
 
 struct incstack__function {
-	uint32_t frame; /* one of its frames, which has its name and file */
+	uint32_t frame; /* one of its frames, which has its name, file and module */
 };
 
 struct incstack__function_set {
@@ -19,7 +19,7 @@ struct incstack__function_set {
 
 int incstack__function_set_init(struct incstack__function_set *set);
 void incstack__function_set_free(struct incstack__function_set *set);
-/* Finds or adds the function of a frame. Frames with the same name and file have the same one. A
+/* Finds or adds the function of a frame. Frames with the same name, file and module have the same one. A
  * frame without a name is a function of its own. */
 int incstack__function_of(struct incstack__function_set *set,
 			  const struct incstack_profile *profile, uint32_t frame,

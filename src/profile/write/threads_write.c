@@ -91,10 +91,11 @@ static void put_samples(const struct tables *tables, const struct incstack__time
 {
 	const struct incstack__profile_sample *samples =
 		tables->profile->timeline->samples + thread->first;
+	const char *unit = incstack__text(tables->profile, tables->profile->kind_unit[0]);
 	FILE *stream = tables->stream;
 
-	fprintf(stream, ",\n\"samples\":{\"length\":%zu,\"weightType\":\"samples\",\"stack\":[",
-		thread->count);
+	fprintf(stream, ",\n\"samples\":{\"length\":%zu,\"weightType\":\"%s\",\"stack\":[",
+		thread->count, incstack__firefox_weight_type(unit));
 	for (uint32_t i = 0; i < thread->count; i++) {
 		put_comma(i, stream);
 		incstack__json_number(tables->stacks.number[samples[i].node] - 1, stream);
@@ -102,7 +103,7 @@ static void put_samples(const struct tables *tables, const struct incstack__time
 	fputs("],\"weight\":[", stream);
 	for (uint32_t i = 0; i < thread->count; i++) {
 		put_comma(i, stream);
-		incstack__json_number(samples[i].weight, stream);
+		incstack__firefox_weight(unit, samples[i].weight, stream);
 	}
 	fputs("],\"time\":[", stream);
 	for (uint32_t i = 0; i < thread->count; i++) {
@@ -147,7 +148,7 @@ static void put_frames(const struct tables *tables)
 	incstack__firefox_frames(tables->profile, tables->frames.back, rows, stream);
 }
 
-/* The strings are the names of the functions, then those of the files. */
+/* The strings are the names of the functions, then those of the files, then those of the modules. */
 static void put_functions(const struct tables *tables)
 {
 	const struct incstack_profile *profile = tables->profile;
@@ -166,6 +167,9 @@ static void put_functions(const struct tables *tables)
 		else
 			fputs("null", stream);
 	}
+	fputs("],\"resource\":[", stream);
+	for (uint32_t i = 0; i < rows; i++)
+		incstack__firefox_resource(profile, tables->frames.back[i], i, stream);
 	putc_unlocked(']', stream);
 	incstack__firefox_functions(rows, stream);
 	fputs(",\n\"stringArray\":[", stream);
@@ -179,6 +183,7 @@ static void put_functions(const struct tables *tables)
 		put_comma(rows + i, stream);
 		incstack__json_text(profile->texts + name->offset, name->length, stream);
 	}
+	incstack__firefox_lib_names(profile, stream);
 	putc_unlocked(']', stream);
 }
 
@@ -217,7 +222,8 @@ static void put_thread(struct tables *tables, const struct incstack__timeline_th
 	put_stacks(tables);
 	put_frames(tables);
 	put_functions(tables);
-	incstack__firefox_end(tables->stream);
+	incstack__firefox_end(tables->profile, tables->frames.used + tables->files.used,
+			      tables->stream);
 }
 
 static uint64_t first_time(const struct incstack__timeline *timeline)

@@ -36,8 +36,6 @@ extern const struct incstack__writer_ops incstack__write_speedscope;
 extern const struct incstack__writer_ops incstack__write_firefox;
 extern const struct incstack__writer_ops incstack__write_html;
 
-/* Writes the timeline for the page of the flame graph: bars for the busiest threads. */
-int incstack__write_bars(const struct incstack_profile *profile, FILE *stream);
 /* Writes the threads of the timeline for the Firefox Profiler. */
 int incstack__write_threads(const struct incstack_profile *profile, FILE *stream);
 

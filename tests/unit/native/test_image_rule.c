@@ -70,8 +70,8 @@ static struct incstack__native_image copy_of(const struct object *object)
 	memcpy((void *)copy, (const void *)object->low, bytes);
 	ck_assert_int_eq(mprotect(memory, PAGE, PROT_NONE), 0);
 	ck_assert_int_eq(mprotect(memory + PAGE + whole, PAGE, PROT_NONE), 0);
-	return (struct incstack__native_image){
-		.low = copy, .high = copy + whole, .header = object->header - object->low + copy};
+	return (struct incstack__native_image){.bytes = {.low = copy, .high = copy + whole},
+					       .header = object->header - object->low + copy};
 }
 
 START_TEST(the_rules_are_those_of_the_object)
@@ -81,7 +81,7 @@ START_TEST(the_rules_are_those_of_the_object)
 	unsigned found = 0;
 
 	for (uintptr_t at = object.text; at < object.text_end; at += 101) {
-		const uintptr_t copied = at - object.low + image.low;
+		const uintptr_t copied = at - object.low + image.bytes.low;
 		struct incstack_rule want = {0};
 		struct incstack_rule got = {0};
 		const bool has = incstack__native_cfi_rule(at, &want);
@@ -100,15 +100,15 @@ START_TEST(an_image_without_an_index_has_no_rules)
 {
 	const struct object object = libc_object();
 	struct incstack__native_image image = copy_of(&object);
-	const uintptr_t at = object.text - object.low + image.low + 100;
+	const uintptr_t at = object.text - object.low + image.bytes.low + 100;
 	const uintptr_t header = image.header;
 	struct incstack_rule rule;
 
 	image.header = 0;
 	ck_assert(!incstack__native_image_rule(&image, at, &rule));
-	image.header = image.high - 4;
+	image.header = image.bytes.high - 4;
 	ck_assert(!incstack__native_image_rule(&image, at, &rule));
-	image.header = image.high + 4;
+	image.header = image.bytes.high + 4;
 	ck_assert(!incstack__native_image_rule(&image, at, &rule));
 	image.header = header;
 	memset((void *)(header + 8), 0xff, 4); /* more entries than can be there */
@@ -121,10 +121,10 @@ START_TEST(calls_are_looked_for_inside_only)
 	const struct object object = libc_object();
 	const struct incstack__native_image image = copy_of(&object);
 
-	for (uintptr_t at = image.low - 20; at < image.low + 7; at++)
+	for (uintptr_t at = image.bytes.low - 20; at < image.bytes.low + 7; at++)
 		ck_assert(!incstack__native_image_follows_call(&image, at));
-	ck_assert(!incstack__native_image_follows_call(&image, image.high + 1));
-	(void)incstack__native_image_follows_call(&image, image.high);
+	ck_assert(!incstack__native_image_follows_call(&image, image.bytes.high + 1));
+	(void)incstack__native_image_follows_call(&image, image.bytes.high);
 	ck_assert(!incstack__native_image_follows_call(&image, 0));
 }
 END_TEST
@@ -132,7 +132,7 @@ END_TEST
 /* Damages some words of the tables, which makes lengths and distances wrong, and looks up rules. */
 static void damage(const struct object *object, const struct incstack__native_image *image)
 {
-	const size_t table = image->high - image->header;
+	const size_t table = image->bytes.high - image->header;
 	const size_t text = object->text_end - object->text;
 
 	for (int i = 0; i < 2000; i++) {
@@ -145,7 +145,7 @@ static void damage(const struct object *object, const struct incstack__native_im
 		const uintptr_t at = object->text - object->low + (size_t)random() % text;
 		struct incstack_rule rule;
 
-		(void)incstack__native_image_rule(image, image->low + at, &rule);
+		(void)incstack__native_image_rule(image, image->bytes.low + at, &rule);
 	}
 }
 

@@ -103,6 +103,51 @@ START_TEST(recursion_and_virtual_frames_are_kept)
 }
 END_TEST
 
+static uint32_t next_random(uint32_t *state);
+
+/* Adds a trace of one frame. */
+static void add_frame(struct incstack_profile *profile, uint64_t function, int32_t position,
+		      uint32_t flags)
+{
+	const struct incstack_frame_object top = object(NULL, function, position, flags | BASE);
+	struct incstack_trace trace = {.weight = 1, .top = &top};
+	const struct incstack_tree tree = {.traces = &trace, .count = 1, .objects = 1};
+
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
+}
+
+/* More frames than are remembered as looked up lately, in random order. The lowest bits of their functions
+ * and positions are equal, so that they take the same places. */
+START_TEST(frames_that_differ_in_one_thing_stay_apart)
+{
+	enum { EACH = 24, TIMES = 40000, FUNCTIONS = 1 << 16, POSITIONS = 1 << 12 };
+	static uint64_t times[EACH][EACH][2];
+	struct incstack_profile *profile = made();
+	uint32_t random = 1;
+
+	for (int i = 0; i < TIMES; i++) {
+		const uint32_t function = next_random(&random) % EACH;
+		const uint32_t position = next_random(&random) % EACH;
+		const uint32_t raw = next_random(&random) % 2;
+
+		times[function][position][raw]++;
+		add_frame(profile, function * FUNCTIONS, (int32_t)position * POSITIONS,
+			  raw ? INCSTACK_OBJECT_RAW : 0);
+	}
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 1 + 2 * EACH * EACH);
+	for (uint32_t n = 1; n < incstack_profile_nodes(profile); n++) {
+		const struct incstack_profile_node node = node_at(profile, n);
+
+		ck_assert_uint_eq(
+			node.weights[0],
+			times[node.frame.function / FUNCTIONS][node.frame.position / POSITIONS]
+			     [!!(node.frame.flags & INCSTACK_OBJECT_RAW)]);
+	}
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
 START_TEST(truncated_traces_stay_apart)
 {
 	struct incstack_profile *profile = made();
@@ -310,6 +355,7 @@ int main(void)
 
 	tcase_add_test(tests, shared_callers_become_one_node);
 	tcase_add_test(tests, recursion_and_virtual_frames_are_kept);
+	tcase_add_test(tests, frames_that_differ_in_one_thing_stay_apart);
 	tcase_add_test(tests, truncated_traces_stay_apart);
 	tcase_add_test(tests, frames_are_named_and_more_are_added);
 	tcase_add_test(tests, folding_equals_inserting_each_trace);

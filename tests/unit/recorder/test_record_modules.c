@@ -58,7 +58,7 @@ int incstack__record_write(const void *data, size_t bytes)
 	return 0;
 }
 
-int incstack__record_path(uint64_t address, char *path, size_t size)
+bool incstack__record_path(uint64_t address, char *path, size_t size)
 {
 	(void)address;
 	(void)path;

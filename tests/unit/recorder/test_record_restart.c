@@ -23,7 +23,7 @@ size_t incstack__record_read_small(const char *path, char *to, size_t size)
 	return strlen(to);
 }
 
-int incstack__restart_failed_call(const ucontext_t *of)
+bool incstack__restart_failed_call(const ucontext_t *of)
 {
 	ck_assert_ptr_eq(of, &context);
 	return has_failed;

@@ -15,13 +15,13 @@ INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
 static int native_error, forbids, knows = 1;
 
-int incstack__record_host_forbids_barriers(uintptr_t address)
+bool incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	(void)address;
 	return forbids;
 }
 
-int incstack__record_host_knows(uintptr_t address)
+bool incstack__record_host_knows(uintptr_t address)
 {
 	(void)address;
 	return knows;

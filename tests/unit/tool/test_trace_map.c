@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests a trace file that becomes shorter while the tool reads it: the tool ends with a message.
+ * Tests a trace file that becomes shorter while the tool reads it: the tool ends with a message. And one that is
+ * packed, onto a full disk or not.
  */
 #include "tool/foreign.c"
 #include "tool/names.c"
@@ -9,6 +10,7 @@
 #include <check.h>
 #include <sys/wait.h>
 
+#include "tracefile/write.h"
 #include "run_suite.h"
 
 enum { PAGES = 4, PAGE_BYTES = 4096 };
@@ -57,14 +59,19 @@ uint64_t tool_files_process_start(uint64_t pid)
 	return 0;
 }
 
+/* Where packed files go, and what became of the last one. */
+static const char *packed_path = "/dev/null";
+static int replaced = -1;
+
 int tool_files_replace(const char *path)
 {
-	return -1;
+	return open(packed_path, O_WRONLY | O_CLOEXEC);
 }
 
 int tool_files_replaced(const char *path, bool failed)
 {
-	return -1;
+	replaced = !failed;
+	return 0;
 }
 
 #pragma GCC diagnostic pop
@@ -99,7 +106,24 @@ static void read_byte(size_t at, int messages)
 	_exit(((volatile char *)data)[at] == 0 ? 0 : 4);
 }
 
-static int status_of_reading(size_t at, char *text, size_t bytes)
+/* In a child: packs the file, which ends with whether it was replaced. */
+static void pack_file(size_t is_full, int messages)
+{
+	struct incstack__tracefile_header header;
+	const int fd = open(file, O_WRONLY | O_CLOEXEC);
+
+	dup2(messages, STDERR_FILENO);
+	incstack__tracefile_header_init(&header, 1, 1, 0, 0, "command");
+	if (fd < 0 || ftruncate(fd, INCSTACK__TRACEFILE_START) != 0 ||
+	    write(fd, &header, sizeof(header)) != (ssize_t)sizeof(header))
+		_exit(3);
+	packed_path = is_full ? "/dev/full" : "/dev/null";
+	tool_trace_pack(file);
+	_exit(replaced);
+}
+
+/* Runs one of these functions, with the number. */
+static int status_of(void (*run)(size_t, int), size_t at, char *text, size_t bytes)
 {
 	int messages[2], status;
 	pid_t pid;
@@ -109,7 +133,7 @@ static int status_of_reading(size_t at, char *text, size_t bytes)
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
-		read_byte(at, messages[1]);
+		run(at, messages[1]);
 	close(messages[1]);
 	memset(text, 0, bytes);
 	for (size_t used = 0; (got = read(messages[0], text + used, bytes - 1 - used)) > 0;)
@@ -122,7 +146,7 @@ static int status_of_reading(size_t at, char *text, size_t bytes)
 START_TEST(missing_page)
 {
 	char text[200], expected[200];
-	const int status = status_of_reading(2 * PAGE_BYTES + 5, text, sizeof(text));
+	const int status = status_of(read_byte, 2 * PAGE_BYTES + 5, text, sizeof(text));
 
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 1);
@@ -136,7 +160,33 @@ START_TEST(page_that_is_left)
 {
 	char text[200];
 
-	ck_assert_int_eq(status_of_reading(100, text, sizeof(text)), 0);
+	ck_assert_int_eq(status_of(read_byte, 100, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+START_TEST(full_disk)
+{
+	char text[300], expected[300];
+	const int status = status_of(pack_file, 1, text, sizeof(text));
+
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	snprintf(expected, sizeof(expected),
+		 "incstack: %s stays as large as it is, because packing it failed: "
+		 "No space left on device\n",
+		 file);
+	ck_assert_str_eq(text, expected);
+}
+END_TEST
+
+START_TEST(room_on_the_disk)
+{
+	char text[300];
+	const int status = status_of(pack_file, 0, text, sizeof(text));
+
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
 	ck_assert_str_eq(text, "");
 }
 END_TEST
@@ -149,6 +199,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, make_file, remove_file);
 	tcase_add_test(tests, missing_page);
 	tcase_add_test(tests, page_that_is_left);
+	tcase_add_test(tests, full_disk);
+	tcase_add_test(tests, room_on_the_disk);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -175,6 +175,68 @@ START_TEST(contexts_are_as_worked_out)
 }
 END_TEST
 
+START_TEST(threads_are_as_worked_out)
+{
+	static const struct incstack__share_of_thread all[] = {{1, 2, 300, 0}, {2, 3, 150, 80}};
+
+	run(0);
+	ck_assert_uint_eq(replay.shares.thread_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(replay.shares.threads[i].number, all[i].number);
+		ck_assert_uint_eq(replay.shares.threads[i].calls, all[i].calls);
+		ck_assert_uint_eq(replay.shares.threads[i].bytes, all[i].bytes);
+		ck_assert_uint_eq(replay.shares.threads[i].live, all[i].live);
+	}
+	finish();
+}
+END_TEST
+
+START_TEST(sizes_are_as_worked_out)
+{
+	static const struct incstack__share_of_size all[INCSTACK__SHARES_SIZES] = {
+		[5] = {1, 30}, [6] = {1, 50}, [7] = {2, 170}, [8] = {1, 200}};
+
+	run(0);
+	for (size_t i = 0; i < INCSTACK__SHARES_SIZES; i++) {
+		ck_assert_uint_eq(replay.shares.sizes[i].calls, all[i].calls);
+		ck_assert_uint_eq(replay.shares.sizes[i].bytes, all[i].bytes);
+	}
+	finish();
+}
+END_TEST
+
+/* Sizes at the borders of the classes, and one that is larger than all of them. */
+START_TEST(sizes_have_classes)
+{
+	static const struct {
+		uint64_t size;
+		unsigned class;
+	} all[] = {{0, 0},          {1, 1}, {2, 2}, {3, 2}, {4, 3}, {UINT64_C(1) << 40, 41},
+		   {UINT64_MAX, 47}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct incstack__shares shares = {0};
+
+		incstack__shares_size(&shares, all[i].size, 1, 7);
+		ck_assert_uint_eq(shares.sizes[all[i].class].bytes, 7);
+	}
+}
+END_TEST
+
+/* Threads come in any order and with any numbers. */
+START_TEST(many_threads_are_found_again)
+{
+	struct incstack__shares shares;
+
+	ck_assert_int_eq(incstack__shares_init(&shares), 0);
+	for (uint32_t round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < 1000; i++)
+			ck_assert_uint_eq(incstack__shares_thread(&shares, i * 2654435761u), i);
+	ck_assert_uint_eq(shares.thread_count, 1000);
+	incstack__shares_free(&shares);
+}
+END_TEST
+
 START_TEST(means_are_as_worked_out)
 {
 	run(0);
@@ -313,6 +375,10 @@ int main(void)
 	tcase_add_test(tests, totals_are_as_worked_out);
 	tcase_add_test(tests, batches_go_on);
 	tcase_add_test(tests, contexts_are_as_worked_out);
+	tcase_add_test(tests, threads_are_as_worked_out);
+	tcase_add_test(tests, sizes_are_as_worked_out);
+	tcase_add_test(tests, sizes_have_classes);
+	tcase_add_test(tests, many_threads_are_found_again);
 	tcase_add_test(tests, means_are_as_worked_out);
 	tcase_add_test(tests, popped_frames_are_counted);
 	tcase_add_test(tests, an_interval_scales_bytes_and_calls);

@@ -343,19 +343,20 @@ static enum tool_attach_code find(struct tool_attach_space *space, uint64_t pc, 
 	const uint64_t address = pc - !is_exact;
 	struct asked asked = {space, tool_attach_space_module(space, address), false};
 	const struct tool_attach_module *module = asked.module;
-	struct incstack__native_image image = {.get = get, .context = &asked};
+	struct incstack__native_image image = {.bytes = {.get = get, .context = &asked}};
+	uintptr_t low;
 	bool has_rule;
 
 	if (!module && !is_other_code(space, address))
 		return TOOL_ATTACH_NO_CODE;
 	if (!module || !module->copy)
 		return TOOL_ATTACH_NO_RULE;
-	image.low = (uintptr_t)module->copy->memory;
-	image.high = image.low + module->copy->size;
-	image.header = module->copy->header != 0 ? image.low + module->copy->header : 0;
-	has_rule = incstack__native_image_rule(&image, address - module->low + image.low, rule);
+	image.bytes.low = low = (uintptr_t)module->copy->memory;
+	image.bytes.high = low + module->copy->size;
+	image.header = module->copy->header != 0 ? low + module->copy->header : 0;
+	has_rule = incstack__native_image_rule(&image, address - module->low + low, rule);
 	if (!is_exact && !(has_rule && needs_no_call(rule)) &&
-	    !incstack__native_image_follows_call(&image, pc - module->low + image.low))
+	    !incstack__native_image_follows_call(&image, pc - module->low + low))
 		return asked.is_denied ? TOOL_ATTACH_NO_RULE : TOOL_ATTACH_NO_CALL;
 	return has_rule ? TOOL_ATTACH_RULE : TOOL_ATTACH_NO_RULE;
 }

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prints a context of the profile, innermost frame first: both ends of a deep one, and what repeats only once.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/names.h"
+#include "report.h"
+#include "profile/nodes.h"
+
+/* The frames that repeat are at most so many functions that call one another. */
+#define PERIOD_MOST 4u
+/* Less often is not shorter. */
+#define TIMES_LEAST 3u
+
+/* A line of a context. */
+struct line {
+	const struct incstack_profile_frame *frame; /* null: the `period` lines before repeat */
+	unsigned period, times;
+};
+
+void tool_report_place(const char *name, size_t length, const char *file, int32_t line,
+		       size_t columns, FILE *out)
+{
+	char *text = strndup(name != NULL ? name : "?", name != NULL ? length : 1);
+	char *place = NULL;
+	size_t taken = 0;
+
+	if (file != NULL && line > 0 &&
+	    asprintf(&place, "%s:%" PRId32, tool_base_name(file), line) > 0)
+		taken = strlen(place) + 2 < columns / 2 ? strlen(place) + 2 : columns / 2;
+	tool_name_clip(text != NULL ? text : "?", columns - taken, '>', out);
+	if (place != NULL && taken > 2) {
+		fputs("  ", out);
+		tool_name_clip(place, taken - 2, '<', out);
+	}
+	fputc('\n', out);
+	free(place);
+	free(text);
+}
+
+/* ---- what repeats ---------------------------------------------------------------- */
+
+/* Equal names of a profile are one pointer. */
+static bool is_equal(const struct incstack_profile_frame *a, const struct incstack_profile_frame *b,
+		     unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (a[i].name != b[i].name || a[i].function != b[i].function)
+			return false;
+	return true;
+}
+
+static unsigned times_of(const struct incstack_profile_frame *frames, size_t count, unsigned period)
+{
+	unsigned times = 1;
+
+	while ((times + 1) * (size_t)period <= count &&
+	       is_equal(frames, frames + (size_t)times * period, period))
+		times++;
+	return times;
+}
+
+/* Finds how many of the first frames repeat: the period with which most of them do. */
+static unsigned period_of(const struct incstack_profile_frame *frames, size_t count,
+			  unsigned *times)
+{
+	unsigned best = 1;
+
+	*times = times_of(frames, count, 1);
+	for (unsigned period = 2; period <= PERIOD_MOST; period++) {
+		const unsigned here = times_of(frames, count, period);
+
+		if (here >= TIMES_LEAST && here * period > *times * best) {
+			best = period;
+			*times = here;
+		}
+	}
+	if (*times < TIMES_LEAST)
+		*times = 1;
+	return *times == 1 ? 1 : best;
+}
+
+/* Makes the lines of some frames. `lines` has room for one more than there are frames. */
+static size_t fold(const struct incstack_profile_frame *frames, size_t count, struct line *lines)
+{
+	size_t made = 0;
+
+	for (size_t i = 0; i < count;) {
+		unsigned times;
+		const unsigned period = period_of(frames + i, count - i, &times);
+
+		for (unsigned j = 0; j < period; j++)
+			lines[made++] = (struct line){.frame = &frames[i + j]};
+		if (times > 1)
+			lines[made++] = (struct line){.period = period, .times = times};
+		i += (size_t)period * times;
+	}
+	return made;
+}
+
+/* ---- a context ------------------------------------------------------------------- */
+
+static void put_line(const struct tool_report *report, const struct line *line, FILE *out)
+{
+	const unsigned columns = report->wish->columns;
+
+	if (line->frame != NULL)
+		tool_report_place(line->frame->name, line->frame->name_length, line->frame->file,
+				  line->frame->line, columns > 40 ? columns - 20 : 20, out);
+	else if (line->period == 1)
+		fprintf(out, "... which calls itself, %u deep\n", line->times);
+	else
+		fprintf(out, "... these %u again and again, %u times\n", line->period, line->times);
+}
+
+static void put_lines(const struct tool_report *report, const struct line *lines, size_t count,
+		      FILE *out)
+{
+	const size_t most = report->wish->frames;
+	const size_t outer = most / 4;
+	const size_t inner = most - outer - 1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			fprintf(out, "%20s", "");
+		if (count > most && i == inner) {
+			fprintf(out, "... %zu more\n%20s", count - inner - outer, "");
+			i = count - outer;
+		}
+		put_line(report, &lines[i], out);
+	}
+}
+
+size_t tool_report_contexts_most(const struct tool_report *report)
+{
+	enum { OF_ONE_KIND = 5, OF_TWO_KINDS = 2 };
+	const struct tool_report_wish *wish = report->wish;
+
+	if (wish->contexts != TOOL_CONTEXTS_OF_PAGE)
+		return wish->contexts;
+	if (wish->kind != NULL || wish->is_json || tool_report_is_cpu(report))
+		return OF_ONE_KIND;
+	return OF_TWO_KINDS;
+}
+
+struct incstack_profile_frame *tool_report_path(const struct incstack_profile *profile,
+						uint32_t number, size_t *count)
+{
+	struct incstack_profile_frame *frames;
+	size_t depth = 0;
+
+	for (uint32_t n = number; n != INCSTACK_PROFILE_ROOT;
+	     n = incstack__profile_parent(profile, n))
+		depth++;
+	frames = calloc(depth + 1, sizeof(*frames));
+	for (size_t i = 0; frames != NULL && i < depth; i++) {
+		struct incstack_profile_node node = {.size = sizeof(node)};
+
+		(void)incstack_profile_node(profile, number, &node);
+		frames[i] = node.frame;
+		number = node.parent;
+	}
+	*count = frames != NULL ? depth : 0;
+	return frames;
+}
+
+void tool_report_context(const struct tool_report *report, uint32_t number, FILE *out)
+{
+	size_t count;
+	struct incstack_profile_frame *frames =
+		tool_report_path(report->profile, number, &count);
+	struct line *lines = calloc(2 * count + 1, sizeof(*lines));
+
+	if (lines != NULL)
+		put_lines(report, lines, fold(frames, count, lines), out);
+	free(lines);
+	free(frames);
+}

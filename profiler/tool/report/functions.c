@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of functions of a heap profile. What a function owns is what it requested itself; with callees,
+ * what the functions that it called requested is added, and recursion counts once.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/names.h"
+#include "tool/profile_io.h"
+#include "report.h"
+
+/* A column of the table. */
+struct column {
+	const char *title;
+	const char *kind;
+	bool is_total; /* with callees */
+};
+
+static const struct column all_columns[] = {
+	{"bytes", "allocated", false},   {"calls", "allocations", false},
+	{"temp", "temporary", false},    {"peak", "live at peak", false},
+	{"exit", "live at exit", false}, {"bytes", "allocated", true},
+	{"calls", "allocations", true},  {"temp", "temporary", true},
+	{"peak", "live at peak", true},  {"exit", "live at exit", true},
+};
+
+enum { COLUMNS = sizeof(all_columns) / sizeof(all_columns[0]), OWN = COLUMNS / 2, WIDTH = 8 };
+
+/* Which of them are shown. A page has room for some; the others are in the full report. */
+static bool is_shown(const struct tool_report *report, unsigned i)
+{
+	if (i < OWN)
+		return true;
+	return report->wish->columns >= 100 &&
+	       (i == 5 || i == 8 || i == 9 || report->wish->is_full);
+}
+
+/* The numbers of a column's kind; 0 if there is none. */
+static uint32_t kind_of(const struct tool_report *report, const struct column *column)
+{
+	uint32_t kind;
+
+	return tool_kind_number(report->profile, column->kind, &kind) == TOOL_DONE ? kind : 0;
+}
+
+static uint64_t value_of(const struct incstack__profile_sum *sum, const struct column *column,
+			 uint32_t kind)
+{
+	return column->is_total ? sum->total[kind] : sum->own[kind];
+}
+
+/* Orders by own weight, then with callees, then by name. */
+static int by_kind(const void *a, const void *b, void *kind)
+{
+	const struct incstack__profile_sum *left = a;
+	const struct incstack__profile_sum *right = b;
+	const uint32_t k = *(const uint32_t *)kind;
+
+	if (left->own[k] != right->own[k])
+		return left->own[k] < right->own[k] ? 1 : -1;
+	if (left->total[k] != right->total[k])
+		return left->total[k] < right->total[k] ? 1 : -1;
+	return left->name != NULL && right->name != NULL ? strcmp(left->name, right->name) : 0;
+}
+
+/* Writes an amount in at most seven characters: 5.9K, 1234. */
+static void short_amount(uint64_t value, bool is_bytes, char text[16])
+{
+	static const char units[] = "KMGTPE";
+	const double step = is_bytes ? 1024 : 1000;
+	const double least = is_bytes ? 1000 : 1e7;
+	double scaled = (double)value;
+	unsigned unit = 0;
+
+	if (scaled < least) {
+		snprintf(text, 16, "%" PRIu64, value);
+		return;
+	}
+	for (scaled /= step; scaled >= 999.95 && unit + 2 < sizeof(units); unit++)
+		scaled /= step;
+	snprintf(text, 16, "%.1f%c", scaled, units[unit]);
+}
+
+static void print_titles(const struct tool_report *report, FILE *out)
+{
+	unsigned total = 0;
+
+	for (unsigned i = OWN; i < COLUMNS; i++)
+		total += is_shown(report, i);
+	fprintf(out, "\n%*s", OWN * WIDTH, "by itself");
+	if (total > 0)
+		fprintf(out, "%*s", (int)total * WIDTH, "with callees");
+	fputc('\n', out);
+	for (unsigned i = 0; i < COLUMNS; i++)
+		if (is_shown(report, i))
+			fprintf(out, "%*s", WIDTH, all_columns[i].title);
+	fputs("  function\n", out);
+}
+
+static unsigned print_values(const struct tool_report *report,
+			     const struct incstack__profile_sum *sum, FILE *out)
+{
+	unsigned columns = 0;
+	char text[16];
+
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		const struct column *column = &all_columns[i];
+		const uint32_t kind = kind_of(report, column);
+		struct incstack_profile_kind about = {"", ""};
+
+		if (!is_shown(report, i))
+			continue;
+		(void)incstack_profile_kind(report->profile, kind, &about);
+		short_amount(value_of(sum, column, kind), strcmp(about.unit, "bytes") == 0, text);
+		fprintf(out, "%*s", WIDTH, text);
+		columns += WIDTH;
+	}
+	return columns + 2;
+}
+
+static void print_row(const struct tool_report *report, const struct incstack__profile_sum *sum,
+		      FILE *out)
+{
+	const unsigned columns = report->wish->columns;
+	const unsigned taken = print_values(report, sum, out);
+
+	fputs("  ", out);
+	tool_name_clip(sum->name != NULL ? sum->name : "?",
+		       columns > taken + 10 ? columns - taken : 10, '>', out);
+	fputc('\n', out);
+}
+
+void tool_report_functions(const struct tool_report *report, FILE *out)
+{
+	const size_t count = report->sums.count;
+	struct incstack__profile_sum *rows = calloc(count + 1, sizeof(*rows));
+
+	if (rows == NULL || count == 0 || report->wish->functions == 0) {
+		free(rows);
+		return;
+	}
+	memcpy(rows, report->sums.rows, count * sizeof(*rows));
+	qsort_r(rows, count, sizeof(*rows), by_kind, &(uint32_t){report->kind});
+	print_titles(report, out);
+	for (size_t i = 0; i < count && i < report->wish->functions; i++)
+		if (rows[i].own[report->kind] > 0 || report->wish->is_full)
+			print_row(report, &rows[i], out);
+	free(rows);
+}
