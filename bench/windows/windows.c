@@ -330,13 +330,13 @@ static void on_shown(uintptr_t *slot)
 	(void)slot;
 }
 
-static void on_walk(uintptr_t *slot, int by_caller)
+static void on_walk(uintptr_t *slot, bool by_caller)
 {
 	(void)slot;
 	(void)by_caller;
 }
 
-static void on_lookup(uintptr_t caller, int certain)
+static void on_lookup(uintptr_t caller, bool certain)
 {
 	(void)caller;
 	(void)certain;
