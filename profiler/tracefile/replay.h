@@ -54,7 +54,7 @@ struct incstack__replay {
 	uint32_t newest_thread;
 	const struct incstack__tracefile_reader *reader;
 
-	struct incstack__curve curve; /* of the live memory; a CPU profile has none */
+	struct incstack__curve curve;   /* of the live memory; a CPU profile has none */
 	struct incstack__shares shares; /* none of its sums is larger than those above */
 
 	struct incstack__replay_sample *samples; /* in the order of their stamps */
