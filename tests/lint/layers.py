@@ -110,8 +110,8 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/symbol_table report/places output profile_options profile_text"
-        " hottest progress profile/expansion debuginfod package"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/symbol_table report/places output profile_options profile_text"
+        " hottest progress profile/expansion debuginfod package elide"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",

@@ -6,7 +6,6 @@
 
 #include "profile.h"
 #include "tool/files.h"
-#include "tool/report/report.h"
 
 int tool_profile_run(char **inputs, size_t count, int format, const char *output,
 		     int (*work)(void *context), void *context)
@@ -19,6 +18,5 @@ int tool_profile_run(char **inputs, size_t count, int format, const char *output
 		.output_count = output != NULL && strcmp(output, "-") != 0,
 	};
 
-	tool_symbols_prepare();
 	return tool_files_run(&files, work, context);
 }

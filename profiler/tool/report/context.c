@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/elide.h"
 #include "tool/names.h"
 #include "report.h"
 #include "profile/nodes.h"
@@ -26,18 +27,21 @@ void tool_report_place(const char *name, size_t length, const char *file, int32_
 {
 	char *text = strndup(name != NULL ? name : "?", name != NULL ? length : 1);
 	char *place = NULL;
+	char *elided;
 	size_t taken = 0;
 
 	if (file != NULL && line > 0 &&
 	    asprintf(&place, "%s:%" PRId32, tool_base_name(file), line) > 0)
 		taken = strlen(place) + 2 < columns / 2 ? strlen(place) + 2 : columns / 2;
-	tool_name_clip(text != NULL ? text : "?", columns - taken, '>', out);
+	elided = text != NULL ? tool_elide(text, NULL, 0, columns - taken) : NULL;
+	tool_name_clip(elided != NULL ? elided : "?", columns - taken, '>', out);
 	if (place != NULL && taken > 2) {
 		fputs("  ", out);
 		tool_name_clip(place, taken - 2, '<', out);
 	}
 	fputc('\n', out);
 	free(place);
+	free(elided);
 	free(text);
 }
 

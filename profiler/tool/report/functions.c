@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/elide.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
@@ -121,31 +122,46 @@ static unsigned print_values(const struct tool_report *report,
 }
 
 static void print_row(const struct tool_report *report, const struct incstack__profile_sum *sum,
-		      FILE *out)
+		      const char *const *names, size_t count, FILE *out)
 {
 	const unsigned columns = report->wish->columns;
 	const unsigned taken = print_values(report, sum, out);
+	const unsigned left = columns > taken + 10 ? columns - taken : 10;
+	char *text = sum->name != NULL ? tool_elide(sum->name, names, count, left) : NULL;
 
 	fputs("  ", out);
-	tool_name_clip(sum->name != NULL ? sum->name : "?",
-		       columns > taken + 10 ? columns - taken : 10, '>', out);
+	tool_name_clip(text != NULL ? text : "?", left, '>', out);
 	fputc('\n', out);
+	free(text);
+}
+
+/* Prints the rows. `names` has room for the names of all of them, so that rows differ in what is shown. */
+static void print_rows(const struct tool_report *report, const struct incstack__profile_sum *rows,
+		       size_t count, const char **names, FILE *out)
+{
+	size_t named = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].name != NULL)
+			names[named++] = rows[i].name;
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].own[report->kind] > 0 || report->wish->is_full)
+			print_row(report, &rows[i], names, named, out);
 }
 
 void tool_report_functions(const struct tool_report *report, FILE *out)
 {
-	const size_t count = report->sums.count;
-	struct incstack__profile_sum *rows = calloc(count + 1, sizeof(*rows));
+	const size_t all = report->sums.count;
+	const size_t count = all < report->wish->functions ? all : report->wish->functions;
+	struct incstack__profile_sum *rows = calloc(all + 1, sizeof(*rows));
+	const char **names = calloc(count + 1, sizeof(*names));
 
-	if (rows == NULL || count == 0 || report->wish->functions == 0) {
-		free(rows);
-		return;
+	if (rows != NULL && names != NULL && count > 0) {
+		memcpy(rows, report->sums.rows, all * sizeof(*rows));
+		qsort_r(rows, all, sizeof(*rows), by_kind, &(uint32_t){report->kind});
+		print_titles(report, out);
+		print_rows(report, rows, count, names, out);
 	}
-	memcpy(rows, report->sums.rows, count * sizeof(*rows));
-	qsort_r(rows, count, sizeof(*rows), by_kind, &(uint32_t){report->kind});
-	print_titles(report, out);
-	for (size_t i = 0; i < count && i < report->wish->functions; i++)
-		if (rows[i].own[report->kind] > 0 || report->wish->is_full)
-			print_row(report, &rows[i], out);
+	free(names);
 	free(rows);
 }

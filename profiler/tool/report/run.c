@@ -36,7 +36,6 @@ int tool_report_run(const char *const *files, size_t count, const char *const *p
 	};
 	int status = TOOL_FAILED;
 
-	tool_symbols_prepare();
 	if (outputs != NULL && name_outputs(outputs, prefixes, count) == 0)
 		status = tool_files_run(&run, work, context);
 	else

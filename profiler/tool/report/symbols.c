@@ -3,7 +3,6 @@
  * Finds the functions of each code of the calling context tree. When a name in a module is needed for the first
  * time, the module's file is opened. Each code is looked up once, and each name is stored once.
  */
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "tracefile/notes.h"
 #include "tool/files.h"
 #include "tool/names.h"
+#include "demangle.h"
 #include "jit_names.h"
 #include "module_symbols.h"
 #include "module_tell.h"
@@ -23,10 +23,6 @@
 
 /* Of a name, and of the path of a source file. */
 enum { NAME_MAX_BYTES = 4096 };
-
-typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
-
-static demangle_fn *demangle; /* null: names stay mangled */
 
 struct known_code {
 	uint64_t code;
@@ -90,15 +86,9 @@ static struct tool_module_symbols *module_of(struct tool_symbols *symbols,
 
 static const char *demangled(struct tool_symbols *symbols, const char *name)
 {
-	const char *result;
-	char *text = NULL;
-	int status = 0;
+	char text[NAME_MAX_BYTES];
 
-	if (demangle != NULL && strncmp(name, "_Z", 2) == 0)
-		text = demangle(name, NULL, NULL, &status);
-	result = store(symbols, text != NULL ? text : name);
-	free(text);
-	return result;
+	return store(symbols, tool_demangle(name, text, sizeof(text)) ? text : name);
 }
 
 static FILE *open_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner)
@@ -301,16 +291,6 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out)
 {
 	tool_modules_tell(symbols->modules, symbols->module_count, before, out);
-}
-
-/* Finds the demangler of libstdc++, if libstdc++ is installed. Users who profile C++ programs have
- * libstdc++; others do not need it. It stays loaded. */
-void tool_symbols_prepare(void)
-{
-	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-	void *symbol = library == NULL ? NULL : dlsym(library, "__cxa_demangle");
-
-	memcpy(&demangle, &symbol, sizeof(demangle));
 }
 
 struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader,

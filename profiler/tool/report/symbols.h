@@ -13,9 +13,6 @@
 
 struct tool_symbols;
 
-/* Loads the demangler. To be called before the jail, in which nothing can be loaded. */
-void tool_symbols_prepare(void);
-
 /* Creates the symbols. The reader must outlive them. *written is the time when its file was last written.
  * Returns null if there is no memory. */
 struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader,
