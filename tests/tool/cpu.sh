@@ -265,7 +265,8 @@ test_timeline() {
 		    assert samples["time"] == sorted(samples["time"]) and thread["tid"] > 1
 		    assert len(samples["time"]) == len(samples["stack"]) == samples["length"] > 1
 		    seen.setdefault(thread["name"], []).append((samples["time"][0], samples["time"][-1]))
-		    weight += sum(samples["weight"])
+		    assert samples["weightType"] == "tracing-ms"
+		    weight += round(sum(samples["weight"]) * 1000000)
 		assert len(seen["red"]) == 2 and len(seen["late"]) == 1 == len(seen["cpu_target"]), seen
 		(first, second), late, whole = sorted(seen["red"]), seen["late"][0], seen["cpu_target"][0]
 		assert 0 <= first[0] < first[1] < second[0] < second[1] < late[0] < late[1] < whole[1], seen
