@@ -76,7 +76,14 @@ def cpu(rows):
                                                  for key, cell in cells.items()])
 
 
-MAKERS = {"walk": walk, "handler": handler, "windows": windows, "heaptrack": heaptrack, "cpu": cpu}
+def reports(rows):
+    head = ["program", "incstack heap s", "heaptrack s", "heaptrack_print s", "incstack kB", "heaptrack kB",
+            "incstack / heaptrack"]
+    return table(head, [[r["program"], r["incstack_s"], r["heaptrack_s"], r["print_s"], r["incstack_kb"],
+                         r["heaptrack_kb"], f"{float(r['incstack_kb']) / float(r['heaptrack_kb']):.2g}"] for r in rows])
+
+
+MAKERS = {"walk": walk, "handler": handler, "windows": windows, "heaptrack": heaptrack, "cpu": cpu, "reports": reports}
 
 
 def machine(path):

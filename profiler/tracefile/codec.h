@@ -16,6 +16,7 @@ struct incstack__codec {
 	const unsigned char *from; /* of a packer: the next byte of the trace file */
 	unsigned char *to;         /* of an unpacker: where the next byte goes */
 	size_t left;               /* bytes of the trace file that may follow */
+	bool no_memory;            /* why the columns have failed */
 	uint64_t time;             /* of the last time word */
 	uint32_t *parents;         /* of the objects of a batch, by index */
 	size_t parents_room;

@@ -106,8 +106,10 @@ static bool make_room(struct incstack__codec *codec, size_t objects)
 
 	if (objects > codec->parents_room)
 		grown = realloc(grown, objects * sizeof(*grown));
-	if (grown == NULL && objects > 0)
+	if (grown == NULL && objects > 0) {
+		codec->no_memory = true;
 		return false;
+	}
 	codec->parents = grown;
 	if (objects > codec->parents_room)
 		codec->parents_room = objects;

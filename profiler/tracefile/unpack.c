@@ -124,6 +124,8 @@ static const char *take_pieces(struct unpacker *unpacker,
 	codec->left = group->raw;
 	while (codec->left > 0 && !codec->columns.failed)
 		incstack__codec_piece(codec);
+	if (codec->no_memory)
+		return no_memory;
 	if (!incstack__columns_are_done(&codec->columns))
 		return "a group is malformed";
 	unpacker->unpacked->size += group->raw;

@@ -29,7 +29,13 @@ const find=text=>{$('search').value=text;$('search').dispatchEvent(new Event('in
 const path=()=>$('path').textContent;
 const kids=n=>n.all(metric).map(k=>[k.name,k.v(metric)]);
 /* Goes through the history, and waits until the page shows where it came to. */
-const go=by=>new Promise(done=>{addEventListener('popstate',()=>setTimeout(done),{once:true});history.go(by);});
+const atStart=history.length;
+const go=by=>new Promise(done=>{
+  if(history.length<=atStart)return done(); /* back would leave the page */
+  addEventListener('popstate',()=>setTimeout(done),{once:true});
+  setTimeout(done,5000);
+  history.go(by);
+});
 const seen={};
 (async()=>{
 %s

@@ -198,7 +198,7 @@ test_library_cut_off_while_it_runs() {
 				cp "${target}_library" plugin.so
 				./prog cut "$PWD/plugin.so" "$bytes" $other || fail "status $? without the recorder"
 				cp "${target}_library" plugin.so
-				"$tool" "$kind" -o trace -- ./prog cut "$PWD/plugin.so" "$bytes" $other \
+				"$tool" "$kind" --folded -o trace -- ./prog cut "$PWD/plugin.so" "$bytes" $other \
 					>stdout 2>stderr || fail "$kind, cut to $bytes, then ${other:-nothing}: status $?"
 				[[ $kind == cpu || -z $other ]] || names_in trace.folded ||
 					fail "cut to $bytes: no names of the other library"

@@ -163,6 +163,9 @@ test_deep_recursion() {
 	record -o trace -- "$target" deep=400
 	! grep -q 'contexts have more than' stderr || fail "there are none"
 	equal "bytes of recurse" "$(folded recurse)" 3200
+	record -o trace -- "$target" below=50:5
+	grep -Eq '^ +\.\.\. which calls itself, (49|5[0-2]) deep$' stderr || fail "recursion is not folded"
+	grep -q '^                    _start$' stderr || fail "the outer end is not shown"
 }
 
 # Counters that another process has overwritten are left out, and that is said.

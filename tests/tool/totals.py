@@ -5,8 +5,8 @@
 usage: totals.py INCSTACK PROGRAM
 
 Records the heap and the time of the program. For each kind of weight, folded stacks, pprof, speedscope and Firefox
-files, the page, and what `go tool pprof` prints must have the same sums, to the last byte; sums.py has the text, which
-rounds and shortens. Lines, modules and threads must be in the pprof files. Without go its part is left out.
+files, the page, the report as JSON, and what `go tool pprof` prints must have the same sums, to the last byte; sums.py
+has the text, which rounds and shortens. Lines, modules and threads must be in the pprof files. Without go its part is left out.
 """
 import json
 import os
@@ -17,8 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from page_file import Page
 from profile_files import READERS
-from sums import page_sums, run, sums_of
+from sums import run, sums_of
 
 GO_ROW = re.compile(r" *([\d.]+)(?:B|ns)? +[\d.]+% +[\d.]+% +([\d.]+)(?:B|ns)? +[\d.]+% (.*)")
 GO_UNITS = {"bytes": "B", "nanoseconds": "ns", "count": "count"}
@@ -32,6 +33,12 @@ def file_sums(path, kind=slice(0, 1)):
         names = tuple(frame[0] for frame in stack)
         contexts[names] = contexts.get(names, 0) + sum(weights[kind])
     return sums_of(contexts.items())
+
+
+def json_sums(report, kind):
+    """What the report says as JSON."""
+    k = [one["name"] for one in report["kinds"]].index(kind)
+    return {row["function"]: (row["own"][k], row["total"][k]) for row in report["functions"]}
 
 
 def find_go():
@@ -89,14 +96,15 @@ def check_kind(tool, trace, files, kind, number, go):
     if not has_threads or number == 0:
         sums = file_sums(files["firefox.json"], slice(None) if has_threads else this)
         compare(right, {"Firefox": sums})
-    if number == 0:
-        compare(right, {"page": page_sums(files["html"])[0]})
+    compare(right, {"page": Page(files["html"]).sums(number), "JSON": json_sums(files["json"], name)})
     if go:
         compare(right, {"go tool pprof": go_sums(go, files["pb.gz"], name, unit)})
 
 
 def check_places(path, is_cpu):
     profile = READERS["pb.gz"](path)
+    default = "CPU time" if is_cpu else "live at peak"
+    assert profile.attributes["period"][-1] == default, profile.attributes["period"]
     frames = {frame for _, stack in profile.samples for frame in stack}
     assert any(f[0].startswith("burn" if is_cpu else "box<long>::fill") and f[1].endswith("totals_target.cpp") and
                f[2] > 0 for f in frames), "no line"
@@ -116,6 +124,7 @@ def check(tool, program, what, folder, go):
     for suffix in ("pb.gz", "speedscope.json", "firefox.json", "html"):
         files[suffix] = folder / f"{what}.{suffix}"
         run(tool, "convert", trace, files[suffix])
+    files["json"] = json.loads(run(tool, "report", "--json", "-n", "1000000", trace))
     kinds = READERS["pb.gz"](files["pb.gz"]).kinds
     for number, kind in enumerate(kinds):
         check_kind(tool, trace, files, kind, number, go)

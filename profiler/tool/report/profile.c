@@ -11,13 +11,13 @@
 #include "report.h"
 #include "profile/files.h"
 
-static const struct incstack_profile_kind kinds[] = {
-	{"allocated", "bytes"},    {"allocations", "count"},  {"temporary", "count"},
-	{"live at peak", "bytes"}, {"live at exit", "bytes"},
-};
+enum { KIND_PEAK = 3 }; /* which users see first */
 
-/* Of these, the kind that users see first. */
-enum { KIND_PEAK = 2 };
+static const struct incstack_profile_kind kinds[] = {
+	{"allocated", "bytes"},    {"allocations", "count"},
+	{"temporary", "count"},    [KIND_PEAK] = {"live at peak", "bytes"},
+	{"live at exit", "bytes"},
+};
 
 static const struct incstack_profile_kind cpu_kinds[] = {
 	{"CPU time", "nanoseconds"},

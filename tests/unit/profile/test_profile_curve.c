@@ -12,16 +12,21 @@ static const uint64_t highest[] = {30, 50, 20};
 static const struct incstack__profile_piece pieces[] = {
 	{10, 0, 2, 0}, {50, 40, 3, 1}, {5, 5, 2, 0}, {0, 10, 2, 2}};
 
-/* main > a, b; nodes 1, 2, 3. */
-static struct incstack_profile *made(void)
+static struct incstack_profile *made_from(const char *folded)
 {
 	struct incstack_profile *profile = NULL;
-	FILE *stream = fmemopen((void *)(uintptr_t) "main;a 4\nmain;b 5\n", 18, "r");
+	FILE *stream = fmemopen((void *)(uintptr_t)folded, strlen(folded), "r");
 
 	ck_assert_int_eq(incstack_profile_read(stream, INCSTACK_FORMAT_FOLDED, 0, &profile, NULL),
 			 0);
 	fclose(stream);
 	return profile;
+}
+
+/* main > a, b; nodes 1, 2, 3. */
+static struct incstack_profile *made(void)
+{
+	return made_from("main;a 4\nmain;b 5\n");
 }
 
 static int set(struct incstack_profile *profile, const struct incstack__profile_piece *list,
@@ -84,16 +89,26 @@ END_TEST
 START_TEST(it_moves_with_its_nodes)
 {
 	static const uint32_t moved[] = {0, 1, 1, INCSTACK_PROFILE_NONE};
-	struct incstack_profile *profile = made(), *folded = NULL;
+	struct incstack_profile *profile = made();
 
 	ck_assert_int_eq(set(profile, pieces, 4), 0);
-	ck_assert_int_eq(incstack__profile_fold_recursion(profile, &folded), 0);
-	ck_assert(contains(folded, "\"pieces\":\"AQIPBQEDMigBAgAK\"}"));
-	incstack_profile_destroy(folded);
 	incstack__curve_move(profile, moved);
 	ck_assert(contains(profile, "\"pieces\":\"AQEPBQABAQAK\"}"));
 	ck_assert_int_eq(incstack__profile_prune(profile, 2), 0);
 	ck_assert_ptr_null(profile->curve);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* main > a > a: both a become one, and so do their pieces. */
+START_TEST(it_is_folded_with_its_nodes)
+{
+	struct incstack_profile *profile = made_from("main;a;a 4\nmain;a 5\n"), *folded = NULL;
+
+	ck_assert_int_eq(set(profile, pieces, 4), 0);
+	ck_assert_int_eq(incstack__profile_fold_recursion(profile, &folded), 0);
+	ck_assert(contains(folded, "\"pieces\":\"AQIPBQECMigBAgAK\"}"));
+	incstack_profile_destroy(folded);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -106,6 +121,7 @@ int main(void)
 	tcase_add_test(tests, what_makes_no_sense_is_refused);
 	tcase_add_test(tests, the_page_has_it);
 	tcase_add_test(tests, it_moves_with_its_nodes);
+	tcase_add_test(tests, it_is_folded_with_its_nodes);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -135,6 +135,80 @@ START_TEST(naming_gives_or_keeps_modules)
 }
 END_TEST
 
+/* main, into which f is inlined, in a module. */
+static struct incstack_profile *inlined(void)
+{
+	struct incstack_profile *profile = made();
+	struct incstack_profile_frame frame = {.size = sizeof(frame),
+					       .name = "main",
+					       .name_length = 4,
+					       .file = "m.c",
+					       .line = 3,
+					       .position = -1,
+					       .module = "/bin/m",
+					       .build_id =
+						       "0123456789abcdef0123456789abcdef01234567",
+					       .address = 0x1234};
+	const uint64_t one[] = {1};
+	uint32_t node;
+
+	ck_assert_int_eq(incstack_profile_add_node(profile, 0, &frame, &node), 0);
+	frame.name = "f";
+	frame.name_length = 1;
+	frame.line = 9;
+	frame.flags = INCSTACK_OBJECT_VIRTUAL;
+	ck_assert_int_eq(incstack_profile_add_node(profile, node, &frame, &node), 0);
+	ck_assert_int_eq(incstack_profile_add_weights(profile, node, one), 0);
+	return profile;
+}
+
+START_TEST(pprof_keeps_modules_addresses_lines_and_inlining)
+{
+	static const uint32_t keeps[] = {0, INCSTACK_KEEP_MAPPINGS};
+	struct incstack_profile *profile = inlined();
+	const struct bytes file = write_bytes(profile, INCSTACK_FORMAT_PPROF, 0);
+
+	for (size_t i = 0; i < 2; i++) {
+		FILE *stream = fmemopen(file.at, file.size, "r");
+		struct incstack_profile *back = NULL;
+
+		ck_assert_int_eq(
+			incstack_profile_read(stream, INCSTACK_FORMAT_PPROF, keeps[i], &back, NULL),
+			0);
+		fclose(stream);
+		for (uint32_t node = 1; node <= 2; node++) {
+			const struct incstack_profile_frame frame = node_at(back, node).frame;
+
+			expect(back, node, "/bin/m", "0123456789abcdef0123456789abcdef01234567",
+			       0x1234);
+			ck_assert_str_eq(frame.file, "m.c");
+			ck_assert_int_eq(frame.line, node == 1 ? 3 : 9);
+			ck_assert_uint_eq(frame.flags, node == 1 ? 0 : INCSTACK_OBJECT_VIRTUAL);
+		}
+		ck_assert_uint_eq(back->losses, 0);
+		incstack_profile_destroy(back);
+	}
+	free(file.at);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(firefox_has_libraries)
+{
+	struct incstack_profile *profile = inlined();
+	const struct bytes file = write_bytes(profile, INCSTACK_FORMAT_FIREFOX, 0);
+
+	ck_assert_ptr_nonnull(strstr(file.at, "\"debugName\":\"m\",\"debugPath\":\"/bin/m\","));
+	/* The first 16 bytes, with three numbers of the GUID turned round, and the age. */
+	ck_assert_ptr_nonnull(
+		strstr(file.at, "\"breakpadId\":\"67452301AB89EFCD0123456789ABCDEF0\""));
+	ck_assert_ptr_nonnull(strstr(file.at, "\"resource\":[0,0]"));
+	ck_assert_ptr_nonnull(strstr(file.at, "\"address\":[4660,4660]"));
+	free(file.at);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("modules");
@@ -144,6 +218,8 @@ int main(void)
 	tcase_add_test(tests, strings_must_be_utf8);
 	tcase_add_test(tests, merge_keeps_modules);
 	tcase_add_test(tests, naming_gives_or_keeps_modules);
+	tcase_add_test(tests, pprof_keeps_modules_addresses_lines_and_inlining);
+	tcase_add_test(tests, firefox_has_libraries);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

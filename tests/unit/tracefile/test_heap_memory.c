@@ -6,6 +6,7 @@
  */
 #include <malloc.h>
 
+#include "tracefile/packed.h"
 #include "tracefile/replay.h"
 #include "failing.h"
 #include "run_suite.h"
@@ -114,6 +115,24 @@ START_TEST(reader_and_replay)
 }
 END_TEST
 
+/* zstd allocates, too. */
+START_TEST(reader_of_a_packed_file)
+{
+	char *packed = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&packed, &bytes);
+
+	write_file();
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(incstack__tracefile_pack(file, file_bytes, out), 0);
+	ck_assert_int_eq(fclose(out), 0);
+	memcpy(file, packed, bytes);
+	file_bytes = bytes;
+	free(packed);
+	fail_each_allocation(replay_scenario, 20);
+}
+END_TEST
+
 /* The maximum number of bytes that reading holds at one time. */
 static size_t bytes_for_threads(uint32_t threads)
 {
@@ -152,6 +171,7 @@ int main(void)
 	TCase *all = tcase_create("all");
 
 	tcase_add_test(all, reader_and_replay);
+	tcase_add_test(all, reader_of_a_packed_file);
 	tcase_add_test(all, threads_that_came_and_went);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);
