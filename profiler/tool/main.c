@@ -22,7 +22,7 @@ static const char help[] =
 	"  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
 	"  report FILE [OPTIONS]              print the hot spots of a profile or trace file\n"
 	"  convert INPUT OUTPUT               write a profile in another format\n"
-	"  compare A B [C...]                 compute how similar profiles are\n"
+	"  compare BEFORE AFTER               print what grew and what shrank\n"
 	"  merge -o OUTPUT INPUT...           add up profiles\n"
 	"  help [COMMAND]                     list the options of COMMAND, or this\n"
 	"  --version, -V, --help, -h\n"

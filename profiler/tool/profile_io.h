@@ -11,17 +11,29 @@
 
 #include <incstack/profile.h>
 
+#include "filter.h"
 #include "profile/files.h"
 
 enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
+
+/* By how much a kind of weight may grow (--fail-if). */
+struct tool_limit {
+	char kind[128];
+	const char *amount; /* see profile/amount.h */
+};
+enum { TOOL_LIMITS_MAX = 32 };
 
 /* The options of all subcommands. The help of each lists those that it takes. */
 struct tool_options {
 	const char *output, *kind;
 	int format, input_format; /* enum incstack_profile_format; 0: by extension */
-	double threshold;
+	const char *threshold;    /* an amount; null: none */
+	double hot;               /* the part of the hottest edge's weight that makes an edge hot */
 	unsigned long top;
-	int average, threads, fold_recursion, folded, help, json, full;
+	int average, threads, fold_recursion, folded, help, json, full, normalize, similarity;
+	struct tool_limit limits[TOOL_LIMITS_MAX];
+	size_t limit_count;
+	struct tool_filter filter;
 	double output_most; /* bytes of an output that repeats callers; 0: by the inputs */
 	uint64_t given;     /* which options were given; see tool_options_given() */
 };

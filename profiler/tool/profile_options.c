@@ -9,6 +9,7 @@
 #include "names.h"
 #include "option.h"
 #include "profile_io.h"
+#include "profile/amount.h"
 
 static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"html", required_argument, NULL, 'o'},
@@ -16,6 +17,14 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"format", required_argument, NULL, 'f'},
 				      {"input-format", required_argument, NULL, 'F'},
 				      {"threshold", required_argument, NULL, 'T'},
+				      {"hot", required_argument, NULL, 'H'},
+				      {"fail-if", required_argument, NULL, 'X'},
+				      {"normalize", no_argument, NULL, 'N'},
+				      {"similarity", no_argument, NULL, 'S'},
+				      {"skip", required_argument, NULL, 'K'},
+				      {"focus", required_argument, NULL, 'O'},
+				      {"allocators", no_argument, NULL, 'A'},
+				      {"suppressions", required_argument, NULL, 'E'},
 				      {"top", required_argument, NULL, 'n'},
 				      {"average", no_argument, NULL, 'a'},
 				      {"threads", no_argument, NULL, 't'},
@@ -53,7 +62,66 @@ static int number_option(const char *text, double low, double high, double *numb
 	return TOOL_USAGE;
 }
 
-static int take_option(int option, struct tool_options *options)
+static int threshold_option(const char *text, struct tool_options *options)
+{
+	options->threshold = text;
+	if (tool_amount_is_one(text))
+		return TOOL_DONE;
+	fprintf(stderr,
+		"incstack: --threshold takes an amount, for example 64k, 10ms, 100 or 5%%, not "
+		"'%s'\n",
+		tool_name(text));
+	return TOOL_USAGE;
+}
+
+/* Returns the amount of a limit. It is the next argument, or follows the kind in the same one: 'live at exit
+ * +1M'. *kind_length becomes the length of the kind. */
+static const char *limit_amount(int argc, char **argv, size_t *kind_length)
+{
+	const char *plus = strrchr(optarg, '+');
+
+	*kind_length = plus ? (size_t)(plus - optarg) : strlen(optarg);
+	while (*kind_length && optarg[*kind_length - 1] == ' ')
+		--*kind_length;
+	if (plus)
+		return plus + 1;
+	return optind < argc && argv[optind][0] == '+' ? argv[optind++] + 1 : "";
+}
+
+static int limit_option(int argc, char **argv, struct tool_options *options)
+{
+	struct tool_limit *limit = &options->limits[options->limit_count];
+	const char *kind = optarg;
+	size_t length;
+
+	if (options->limit_count == TOOL_LIMITS_MAX) {
+		fprintf(stderr, "incstack: more than %d --fail-if\n", TOOL_LIMITS_MAX);
+		return TOOL_USAGE;
+	}
+	limit->amount = limit_amount(argc, argv, &length);
+	if (!length || length >= sizeof(limit->kind) || !tool_amount_is_one(limit->amount)) {
+		fprintf(stderr,
+			"incstack: --fail-if takes a kind of weight and by how much it may grow, "
+			"for example: --fail-if 'live at exit' +1M\n");
+		return TOOL_USAGE;
+	}
+	memcpy(limit->kind, kind, length);
+	options->limit_count++;
+	return TOOL_DONE;
+}
+
+static int text_option(struct tool_texts *texts, const char *what)
+{
+	if (*optarg && tool_texts_add(texts, optarg))
+		return TOOL_DONE;
+	if (*optarg)
+		fprintf(stderr, "incstack: more than %d %s\n", TOOL_FILTER_TEXTS, what);
+	else
+		fprintf(stderr, "incstack: %s takes a text that is not empty\n", what);
+	return TOOL_USAGE;
+}
+
+static int take_option(int option, int argc, char **argv, struct tool_options *options)
 {
 	double number = 0;
 	int status = TOOL_DONE;
@@ -70,7 +138,26 @@ static int take_option(int option, struct tool_options *options)
 	case 'F':
 		return format_option(optarg, &options->input_format);
 	case 'T':
-		return number_option(optarg, 0, 1, &options->threshold);
+		return threshold_option(optarg, options);
+	case 'H':
+		return number_option(optarg, 0, 1, &options->hot);
+	case 'X':
+		return limit_option(argc, argv, options);
+	case 'K':
+		return text_option(&options->filter.skip, "--skip");
+	case 'O':
+		return text_option(&options->filter.focus, "--focus");
+	case 'E':
+		return text_option(&options->filter.files, "--suppressions");
+	case 'A':
+		options->filter.shows_allocators = true;
+		return TOOL_DONE;
+	case 'N':
+		options->normalize = 1;
+		return TOOL_DONE;
+	case 'S':
+		options->similarity = 1;
+		return TOOL_DONE;
 	case 'n':
 		status = number_option(optarg, 0, 1000000, &number);
 		options->top = (unsigned long)number;
@@ -112,10 +199,10 @@ int tool_options_read(int argc, char **argv, struct tool_options *options)
 {
 	int option, status = TOOL_DONE;
 
-	*options = (struct tool_options){.threshold = 0.1, .top = 10};
+	*options = (struct tool_options){.hot = 0.1, .top = 10};
 	while (!status && (option = tool_option_next(argc, argv, short_names, names)) != -1) {
 		options->given |= bit_of(option);
-		status = take_option(option, options);
+		status = take_option(option, argc, argv, options);
 	}
 	return status;
 }

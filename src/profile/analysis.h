@@ -35,11 +35,10 @@ struct incstack__profile_sums {
 	size_t count;
 };
 
-/* Sums the weights of each function that has a context, in the order in which functions were added. sites[n]
- * is the context whose function owns the weights of context n; it may be null, then each owns its own.
- * Totals do not depend on it. Errors: EINVAL, ENOMEM.
+/* Sums the weights of each function that has a context, in the order in which functions were added.
+ * Errors: EINVAL, ENOMEM.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-int incstack__profile_sums(const struct incstack_profile *profile, const uint32_t *sites,
+int incstack__profile_sums(const struct incstack_profile *profile,
 			   struct incstack__profile_sums *sums);
 
 /* Creates a profile with only one kind of `profile`, without its meta data. If `as` is not

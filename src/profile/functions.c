@@ -188,21 +188,20 @@ static void make_rows(const struct summing *s, uint32_t *rows, struct incstack__
 	}
 }
 
-static void sum_kind(const struct summing *s, uint32_t kind, const uint32_t *sites,
-		     const uint32_t *rows, struct incstack__profile_sum *sums)
+static void sum_kind(const struct summing *s, uint32_t kind, const uint32_t *rows,
+		     struct incstack__profile_sum *sums)
 {
 	(void)incstack_profile_totals(s->profile, kind, s->totals);
 	for (uint32_t node = 1; node < s->profile->nodes_used; node++) {
-		const uint32_t site = sites ? sites[node] : node;
+		struct incstack__profile_sum *sum = &sums[rows[function_of(s, node)] - 1];
 
-		sums[rows[function_of(s, site)] - 1].own[kind] +=
-			incstack__profile_self(s->profile, node, kind);
+		sum->own[kind] += incstack__profile_self(s->profile, node, kind);
 		if (!s->inside[node])
-			sums[rows[function_of(s, node)] - 1].total[kind] += s->totals[node];
+			sum->total[kind] += s->totals[node];
 	}
 }
 
-int incstack__profile_sums(const struct incstack_profile *profile, const uint32_t *sites,
+int incstack__profile_sums(const struct incstack_profile *profile,
 			   struct incstack__profile_sums *sums)
 {
 	struct summing s;
@@ -221,7 +220,7 @@ int incstack__profile_sums(const struct incstack_profile *profile, const uint32_
 	if (rows && sums->rows) {
 		make_rows(&s, rows, sums);
 		for (uint32_t kind = 0; kind < profile->kinds; kind++)
-			sum_kind(&s, kind, sites, rows, sums->rows);
+			sum_kind(&s, kind, rows, sums->rows);
 	} else {
 		free(sums->rows);
 		*sums = (struct incstack__profile_sums){0};

@@ -146,3 +146,26 @@ int incstack__timeline_copy(const struct incstack_profile *from, const uint32_t 
 	free(samples);
 	return error;
 }
+
+void incstack__timeline_move(struct incstack_profile *profile, const uint32_t *nodes)
+{
+	struct incstack__timeline *timeline = profile->timeline;
+	size_t kept = 0;
+
+	for (size_t i = 0; timeline && i < timeline->thread_count; i++) {
+		struct incstack__timeline_thread *thread = &timeline->threads[i];
+		const size_t first = thread->first, end = thread->first + thread->count;
+
+		thread->first = kept;
+		for (size_t k = first; k < end; k++) {
+			struct incstack__profile_sample sample = timeline->samples[k];
+
+			sample.node = nodes[sample.node];
+			if (sample.node != INCSTACK_PROFILE_NONE)
+				timeline->samples[kept++] = sample;
+		}
+		thread->count = kept - thread->first;
+	}
+	if (timeline)
+		timeline->sample_count = kept;
+}

@@ -63,6 +63,9 @@ struct incstack__timeline {
 int incstack__timeline_copy(const struct incstack_profile *from, const uint32_t *nodes,
 			    struct incstack_profile *into);
 
+/* Gives the samples of node i the node nodes[i]; removes them if that is INCSTACK_PROFILE_NONE. */
+void incstack__timeline_move(struct incstack_profile *profile, const uint32_t *nodes);
+
 /* Removes the timeline of a profile, if it has one. */
 void incstack__timeline_drop(struct incstack_profile *profile);
 

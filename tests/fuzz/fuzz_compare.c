@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fuzzer of compare: its numbers are parts of a whole, and the same in both directions.
+ * The fuzzer of compare: its numbers are parts of a whole, and the same in both directions. Differences add up.
  */
 #include <math.h>
 
 #include "two_profiles.h"
 #include "profile/analysis.h"
+#include "profile/delta.h"
 
 static void must_be_part(double part)
 {
@@ -31,6 +32,34 @@ static void compare(const struct incstack_profile *a, const struct incstack_prof
 		abort();
 }
 
+static void must_add_up(const struct incstack__kind_delta *of,
+			const struct incstack__changes *changes)
+{
+	uint64_t sum = of->before;
+
+	for (size_t i = 0; i < changes->count; i++)
+		sum += changes->at[i].after - changes->at[i].before;
+	if (sum != of->after)
+		abort();
+}
+
+static void find_differences(struct incstack_profile **profiles)
+{
+	struct incstack__delta *delta = NULL;
+	struct incstack__kind_delta of;
+
+	if (incstack__delta_create(profiles[0], profiles[1], &delta))
+		return;
+	if (!incstack__delta_weigh(delta, 0, 0, false, &of)) {
+		must_add_up(&of, &of.functions);
+		must_add_up(&of, &of.contexts);
+		incstack__kind_delta_free(&of);
+	}
+	if (!incstack__delta_weigh(delta, 0, 0, true, &of))
+		incstack__kind_delta_free(&of);
+	incstack__delta_destroy(delta);
+}
+
 static void compare_all(struct incstack_profile **profiles)
 {
 	struct incstack__profile_stability stability;
@@ -43,6 +72,7 @@ static void compare_all(struct incstack_profile **profiles)
 	     weight(both, 1) != weight(profiles[1], 0)))
 		abort();
 	incstack_profile_destroy(both);
+	find_differences(profiles);
 	(void)incstack__profile_stability((const struct incstack_profile *const *)(void *)profiles,
 					  2, 0, INCSTACK__MEASURE_BOTH, 0.1, &stability);
 }

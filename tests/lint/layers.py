@@ -42,7 +42,7 @@ DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
     "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
-            " profile/curve.h",
+            " profile/curve.h profile/delta.h profile/filter.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
@@ -72,16 +72,16 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h curve.h named_root read/json_surrogates",
-        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
+        "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
+        "allocators intern write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
         "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
-        "cct losses read/reader read/unpack",
-        "read/lines write/pprof_threads",
-        "fold heap_tree mixed_tree inside functions merge prune write/boxes write/page source recursion read/json_read read/json_profile"
+        "cct losses read/reader read/unpack removal",
+        "read/lines write/pprof_threads write/firefox_thread",
+        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
-        "compare read/*_read write/*_write",
+        "compare delta.c look_through read/*_read write/*_write",
         "stability read/guess",
         "format",
     ),
@@ -111,7 +111,7 @@ STRATA = {
         "foreign names printed",
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/symbol_table report/places output profile_options profile_text"
-        " hottest progress profile/expansion debuginfod package elide"
+        " hottest progress profile/expansion profile/amount debuginfod package elide"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
@@ -120,6 +120,8 @@ STRATA = {
         "report/module_symbols",
         "report/module_tell",
         "record/run profile_io report/symbols",
+        "suppressions.c",
+        "filter.c",
         "report/context report/timeline report/curve attach/process/*",
         "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
@@ -127,7 +129,8 @@ STRATA = {
         "report/cpu report/heap",
         "report/report report/run",
         "profile/run profile/input record/report",
-        "profile/convert profile/compare profile/report",
+        "profile/limits profile/difference profile/similarity",
+        "profile/convert profile/compare.c profile/report",
         "record/record",
         "attach/broker/*",
         "cpu heap",

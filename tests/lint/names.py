@@ -11,7 +11,8 @@ import sys
 
 # Functions whose result is ours, or was made printable.
 PLAIN = ("tool_name", "tool_amount", "strerror", "incstack_error_text", "shown_path", "tool_mode_name", "strsignal",
-         "incstack__tracefile_note_text", "sigdescr_np", "number", "reason_of", "title_of")
+         "incstack__tracefile_note_text", "sigdescr_np", "number", "reason_of", "title_of",
+         "signed_amount", "novelty")
 # In each file, variables and members that only have texts of ours.
 KNOWN = {
     "*": "text before what why reason help verb message after",
@@ -23,6 +24,8 @@ KNOWN = {
     "main.c": "help",
     "profile/compare.c": "compare_help",
     "profile/convert.c": "convert_help merge_help",
+    "profile/limits.c": "grown",
+    "filter.c": "prefix",
     "profile/report.c": "report_help",
     "report/end.c": "how name",
     "report/cpu.c": "used clock self",

@@ -97,7 +97,7 @@ class Layers(unittest.TestCase):
              "interpose/preload.h": "",
              "tracefile/format.h": "", "tracefile/notes.h": "",
              "profile/analysis.h": "", "profile/files.h": "", "profile/nodes.h": "", "profile/reduce.h": "",
-             "profile/timeline.h": "", "profile/curve.h": "",
+             "profile/timeline.h": "", "profile/delta.h": "", "profile/filter.h": "", "profile/curve.h": "",
              "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "",
              "safepoint/wait.h": ""}
 

@@ -93,7 +93,7 @@ def write(path, stacks):
 
 def rows(tool, threshold, paths):
     """What the tool prints, by the title of the row."""
-    out = subprocess.run([tool, "compare", *(["-n", "0"] if len(paths) == 2 else []), "-T", str(threshold),
+    out = subprocess.run([tool, "compare", *(["--similarity"] if len(paths) == 2 else []), "--hot", str(threshold),
                           *paths],
                          check=True, capture_output=True, text=True).stdout
     return {line[:28].strip(): line[28:].split() for line in out.splitlines()}

@@ -3,60 +3,8 @@
  * The subcommands on profiles, run as people run them: what they print, what they
  * write, and their exit status.
  */
-#include <stdarg.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "../unit/profile_files.h"
 #include "../unit/run_suite.h"
-
-static char folder[] = "/tmp/incstack-tool-XXXXXX";
-static char output[1 << 16]; /* of the last command: stdout and stderr */
-
-/* Runs a shell command in the folder, in which $I is the tool; its exit status. */
-__attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
-{
-	const char *build = getenv("INCSTACK_BUILD_DIR");
-	char *script, *command;
-	va_list arguments;
-	FILE *stream;
-	size_t got;
-	int status;
-
-	va_start(arguments, format);
-	ck_assert_int_gt(vasprintf(&script, format, arguments), 0);
-	va_end(arguments);
-	ck_assert_int_gt(asprintf(&command, "cd %s && I=%s/incstack && { %s; } 2>&1", folder,
-				  build ? build : "build/release", script),
-			 0);
-	stream = popen(command, "r");
-	ck_assert_ptr_nonnull(stream);
-	got = fread(output, 1, sizeof(output) - 1, stream);
-	output[got] = 0;
-	status = pclose(stream);
-	free(script);
-	free(command);
-	return WEXITSTATUS(status);
-}
-
-static void shows(const char *text)
-{
-	ck_assert_msg(strstr(output, text), "no '%s' in:\n%s", text, output);
-}
-
-static void set_up(void)
-{
-	strcpy(folder, "/tmp/incstack-tool-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	ck_assert_int_eq(
-		run("printf 'main;f (int);g \"x\" 5\\nmain;größe 3\\nmain 2\\n' > a.folded"), 0);
-	ck_assert_int_eq(run("printf 'main;f (int);g \"x\" 1\\nmain;h 9\\n' > b.folded"), 0);
-}
-
-static void tear_down(void)
-{
-	ck_assert_int_eq(run("rm -r %s", folder), 0);
-}
+#include "run_tool.h"
 
 START_TEST(a_profile_goes_through_all_formats)
 {
@@ -115,74 +63,6 @@ START_TEST(lines_are_shown_and_losses_said)
 	ck_assert_str_eq(output, "incstack: not kept: line numbers, the kind's name and unit\n");
 	ck_assert_int_eq(run("$I merge -o m.folded l.pb.gz l.pb.gz"), 0);
 	ck_assert_str_eq(output, "incstack: not kept: line numbers, the kind's name and unit\n");
-}
-END_TEST
-
-START_TEST(identical_profiles_compare_as_one)
-{
-	ck_assert_int_eq(run("$I convert a.folded a.pb.gz; $I compare a.folded a.pb.gz"), 0);
-	shows("degree of overlap               1.000    1.000    1.000\n");
-	shows("hot-edge coverage, A over B     1.000    1.000    1.000\n");
-	shows("hot-edge coverage, B over A     1.000    1.000    1.000\n");
-	shows("correlation                     1.000    1.000    1.000\n");
-	ck_assert_ptr_null(strstr(output, "change"));
-}
-END_TEST
-
-/* Two profiles with the same two kinds in different orders; m and m > x weigh 3:1 in bytes
- * of both, and 1:1 and 1:3 in samples. */
-START_TEST(kinds_are_compared_by_name)
-{
-	static const char kind[] = "{\\\"type\\\":\\\"sampled\\\",\\\"name\\\":\\\"%s\\\","
-				   "\\\"unit\\\":\\\"none\\\",\\\"kindUnit\\\":\\\"%s\\\","
-				   "\\\"samples\\\":[[0],[0,1]],\\\"weights\\\":[%s]}";
-	const char *const files[] = {"a", "alloc",   "bytes", "3,1", "samples", "count", "1,1",
-				     "b", "samples", "count", "1,3", "alloc",   "bytes", "300,100"};
-	char first[300], second[300];
-
-	for (const char *const *f = files; f < files + 14; f += 7) {
-		(void)snprintf(first, sizeof(first), kind, f[1], f[2], f[3]);
-		(void)snprintf(second, sizeof(second), kind, f[4], f[5], f[6]);
-		ck_assert_int_eq(run("echo \"{\\\"shared\\\":{\\\"frames\\\":[{\\\"name\\\":"
-				     "\\\"m\\\"},{\\\"name\\\":\\\"x\\\"}]},\\\"profiles\\\":"
-				     "[%s,%s]}\" > %s.speedscope.json",
-				     first, second, f[0]),
-				 0);
-	}
-	for (int i = 0; i < 2; i++) {
-		const char *order = i ? "b.speedscope.json a.speedscope.json"
-				      : "a.speedscope.json b.speedscope.json";
-
-		ck_assert_int_eq(run("$I compare -k alloc %s", order), 0);
-		shows("degree of overlap               1.000    1.000    1.000\n");
-		ck_assert_int_eq(run("$I compare -k samples %s", order), 0);
-		shows("degree of overlap               0.750 ");
-	}
-	/* Without a name: that of the first kind of A. */
-	ck_assert_int_eq(run("$I compare a.speedscope.json b.speedscope.json"), 0);
-	shows("degree of overlap               1.000    1.000    1.000\n");
-	ck_assert_int_eq(run("$I compare a.speedscope.json a.folded"), 2);
-	shows("cannot compare 'alloc' (bytes) with 'samples' (count)");
-	ck_assert_int_eq(run("$I compare -k samples a.speedscope.json a.folded b.folded"), 0);
-}
-END_TEST
-
-/* Shares of a: g 0.5, größe 0.3, main 0.2; of b: g 0.1, h 0.9. */
-START_TEST(a_comparison_names_what_changed_most)
-{
-	const char *first, *second;
-
-	ck_assert_int_eq(run("$I compare a.folded b.folded --html d.html"), 0);
-	shows("degree of overlap               0.100");
-	first = strstr(output, "  0.00%  90.00%  +90.00%  main > h\n");
-	second = strstr(output, " 50.00%  10.00%  -40.00%  main > f (int) > g \"x\"\n");
-	ck_assert_msg(first && second && first < second, "%s", output);
-	ck_assert_int_eq(run("grep -c '\"diff\":true' d.html"), 0);
-	ck_assert_int_eq(run("$I compare a.folded a.folded a.folded"), 0);
-	shows("3 runs");
-	shows("degree of overlap               1.000    1.000    1.000\n");
-	ck_assert_int_eq(run("$I compare a.folded"), 2);
-	ck_assert_int_eq(run("$I compare -T 2 a.folded b.folded"), 2);
 }
 END_TEST
 
@@ -245,9 +125,6 @@ int main(void)
 	tcase_add_test(tests, streams_and_given_formats);
 	tcase_add_test(tests, a_report_fits_and_ranks);
 	tcase_add_test(tests, lines_are_shown_and_losses_said);
-	tcase_add_test(tests, identical_profiles_compare_as_one);
-	tcase_add_test(tests, kinds_are_compared_by_name);
-	tcase_add_test(tests, a_comparison_names_what_changed_most);
 	tcase_add_test(tests, merging_adds_and_averages);
 	tcase_add_test(tests, faults_have_a_place_and_a_status);
 	tcase_add_test(tests, every_command_explains_itself);

@@ -40,9 +40,12 @@ test_compare_and_merge() {
 	record one alloc=10 below=3:5
 	record two alloc=20
 	run 0 compare one one
+	equal "kinds without a difference" "$(grep -c ' before, .* after, no difference$' said)" 4
+	run 0 compare --similarity one one
 	grep -q '^degree of overlap  *1.000 *1.000 *1.000$' said || fail "$(<said)"
 	run 0 compare one two --html difference.html
-	grep -q 'alloc_below > alloc_blocks$' said || fail "$(<said)"
+	grep -q '^ *-5 *5 *0   .*alloc_below > alloc_blocks (gone)$' said || fail "$(<said)"
+	grep -q '^ *+5 *15 *20   alloc_blocks' said || fail "$(<said)"
 	[[ -s difference.html ]] || fail "no flame graph"
 	"$tool" convert two two.pb.gz 2>said
 	run 0 compare one two two.pb.gz
@@ -57,6 +60,30 @@ test_compare_and_merge() {
 	: >nothing
 	run 2 merge -o sum.folded one nothing
 	grep -q 'nothing: neither its suffix nor its content shows its format' said || fail "$(<said)"
+}
+
+# A program's wrapper of malloc, which its callers ask for different sizes: all outputs name the callers, and a leak that
+# is known is no leak.
+test_allocators() {
+	printf '%s\n' '#include <stdlib.h>' 'void *volatile p;' \
+		'#define F(name) __attribute__((noinline, noclone)) void name' \
+		'__attribute__((noinline, noclone)) void *my_alloc(size_t n) { p = malloc(n); return p; }' \
+		'F(a)(void) { p = my_alloc(1000); }' 'F(b)(void) { p = my_alloc(2000); }' \
+		'F(c)(void) { p = my_alloc(4000); }' 'int main(void) { a(); b(); c(); return !p; }' >w.c
+	cc -O1 -o w w.c
+	"$tool" heap -o w.heap -- ./w >stdout 2>stderr </dev/null
+	grep -q '^looked through my_alloc (guessed); --allocators shows them$' stderr || fail "$(<stderr)"
+	run 0 convert w.heap w.folded
+	equal "contexts" "$(sed 's/.*main;//' w.folded | sort | tr '\n' ' ')" "a 1000 b 2000 c 4000 "
+	run 0 convert --allocators w.heap w.folded
+	equal "contexts with allocators" "$(grep -c ';my_alloc [124]000$' w.folded)" 3
+	run 0 merge --focus b -k 'live at exit' -o w.folded w.heap w.heap
+	equal "contexts in focus" "$(sed 's/.*main;//' w.folded)" "b 4000"
+	echo 'leak:^c$' >known
+	run 0 report --suppressions known -k 'live at exit' w.heap
+	grep -q '^Still live at exit: 2.9 KiB' said || fail "$(<said)"
+	grep -q "^suppressed 1 context, 3.9 KiB of 'live at exit'\$" said || fail "$(<said)"
+	run 0 compare --suppressions known --fail-if 'live at exit' +0 w.heap w.heap
 }
 
 # A file without a suffix may be of any format, if one is named.

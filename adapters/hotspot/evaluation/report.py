@@ -138,7 +138,7 @@ def write_samples(file, rows, interval):
 
 def compare(incstack, one, other):
     """Overlap, and hot-edge coverage of the first over the second, of the edges, in percent."""
-    result = subprocess.run([incstack, "compare", "-n", "0", one, other], capture_output=True,
+    result = subprocess.run([incstack, "compare", "--similarity", one, other], capture_output=True,
                             text=True, check=True)
     found = {line[:30].strip(): line[30:].split() for line in result.stdout.splitlines()}
     return [100 * float(found[name][1]) if found[name][1] != "n/a" else math.nan

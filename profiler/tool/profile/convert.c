@@ -44,6 +44,13 @@ static const char convert_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for a trace file: begin contexts with the name of their\n"
 	"                             thread\n"
+	"      --skip FUNCTION        look through FUNCTION: its callers get its own weight;\n"
+	"                             * stands for any text; may be repeated\n"
+	"      --allocators           of a trace file, keep functions that hand out memory\n"
+	"      --focus FUNCTION       only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE    take known leaks out of 'live at exit': lines leak:PATTERN, "
+	"as\n"
+	"                             for LeakSanitizer and heaptrack; may be repeated\n"
 	"  -r, --fold-recursion       make each recursive call a part of the function's youngest\n"
 	"                             call, so that no context has a function twice\n"
 	"      --max-output BYTES     the limit of an output that repeats callers (default:\n"
@@ -67,6 +74,13 @@ static const char merge_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for trace files: begin contexts with the name of their\n"
 	"                             thread\n"
+	"      --skip FUNCTION        look through FUNCTION: its callers get its own weight;\n"
+	"                             * stands for any text; may be repeated\n"
+	"      --allocators           of trace files, keep functions that hand out memory\n"
+	"      --focus FUNCTION       only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE    take known leaks out of 'live at exit': lines leak:PATTERN, "
+	"as\n"
+	"                             for LeakSanitizer and heaptrack; may be repeated\n"
 	"      --max-output BYTES     the limit of an output that repeats callers (default:\n"
 	"                             64 MiB and 256 times the input)\n"
 	"  -h, --help                 this text\n"
@@ -75,6 +89,7 @@ static const char merge_help[] =
 
 struct conversion {
 	const char *path, *kind;
+	const struct tool_options *options;
 	enum incstack_profile_format format;
 	int fold_recursion;
 	FILE *stream;
@@ -160,6 +175,13 @@ static int finish(struct conversion *to, const struct incstack_profile *profile)
 	return error;
 }
 
+/* Whether the writer, or what is done before, needs the whole profile. */
+static bool needs_all(const struct conversion *to)
+{
+	return to->format == INCSTACK_FORMAT_HTML || to->fold_recursion ||
+	       tool_filter_is_given(&to->options->filter);
+}
+
 /* Closes the output, and returns the exit status. */
 static int end(struct conversion *to, const struct incstack_profile *profile, int status, int error)
 {
@@ -174,7 +196,7 @@ static int end(struct conversion *to, const struct incstack_profile *profile, in
 		fprintf(stderr, "incstack: cannot convert: %s\n", incstack_error_text(error));
 		status = TOOL_FAILED;
 	}
-	if (!status && (to->format == INCSTACK_FORMAT_HTML || to->fold_recursion))
+	if (!status && needs_all(to))
 		tell_pruned(profile);
 	if (!status)
 		tool_tell_losses(to->losses);
@@ -186,6 +208,8 @@ static int convert_trace(const char *from, int by_thread, struct conversion *to)
 	struct incstack_profile *profile = NULL;
 	int status = tool_trace_profile(from, by_thread, &profile);
 
+	if (!status)
+		status = tool_input_filter(from, true, to->options, profile);
 	if (!status)
 		status = end(to, profile, status, finish(to, profile));
 	incstack_profile_destroy(profile);
@@ -200,12 +224,13 @@ static int convert(const char *from, int from_format, struct conversion *to)
 
 	if (!from_format)
 		from_format = incstack_profile_format_of(from);
-	input.full = to->format == INCSTACK_FORMAT_HTML || to->fold_recursion ? tool_prune_full
-									      : write_part;
+	input.full = needs_all(to) ? tool_prune_full : write_part;
 	if (to->format == INCSTACK_FORMAT_PPROF)
 		input.keep = INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS;
 	input.nodes_max = tool_nodes_max(from_format);
 	status = tool_profile_read(from, from_format, &input, &profile);
+	if (!status)
+		status = tool_input_filter(from, false, to->options, profile);
 	if (!status)
 		error = finish(to, profile);
 	else if (to->writer)
@@ -269,14 +294,16 @@ int tool_convert(int argc, char **argv)
 	}
 	to.path = argv[optind + 1];
 	to.kind = options.kind;
+	to.options = &options;
 	to.format = (enum incstack_profile_format)format;
 	to.fold_recursion = options.fold_recursion;
-	if (tool_options_refuse(&options, "oTnaLJU", "on convert") || refuse_kind(&options, format))
+	if (tool_options_refuse(&options, "oTnaHXJNSLU", "on convert") ||
+	    refuse_kind(&options, format))
 		return TOOL_USAGE;
 	to.left = tool_output_most(argv + optind, 1, options.output_most);
 	from.path = argv[optind];
-	return tool_profile_run(argv + optind, 1, options.input_format, to.path, convert_source,
-				&from);
+	return tool_profile_run(argv + optind, 1, options.input_format, &options.filter, to.path,
+				convert_source, &from);
 }
 
 /* ---- merge ---- */
@@ -384,8 +411,8 @@ static int merge_inputs(void *context)
 			incstack_error_text(INCSTACK_ENOMEM));
 		return TOOL_FAILED;
 	}
-	status = tool_input_read(of->inputs, of->count, of->options->input_format, of->options,
-				 profiles);
+	status = tool_input_read(of->inputs, of->count, of->options->input_format, false,
+				 of->options, profiles);
 	if (!status)
 		status = merge(profiles, of->count, of->options, most_of(of));
 	destroy_all(profiles, of->count);
@@ -409,11 +436,11 @@ int tool_merge(int argc, char **argv)
 	}
 	format = tool_output_format(options.output, options.format);
 	if (!format || refuse_kind(&options, format) ||
-	    tool_options_refuse(&options, "TnrLJU", "on merge"))
+	    tool_options_refuse(&options, "TnrHXJNSLU", "on merge"))
 		return TOOL_USAGE;
 	merging = (struct merging){
 		&options, argv + optind, (size_t)(argc - optind),
 		tool_output_most(argv + optind, (size_t)(argc - optind), options.output_most)};
-	return tool_profile_run(merging.inputs, merging.count, options.input_format, options.output,
-				merge_inputs, &merging);
+	return tool_profile_run(merging.inputs, merging.count, options.input_format,
+				&options.filter, options.output, merge_inputs, &merging);
 }

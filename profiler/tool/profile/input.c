@@ -27,7 +27,28 @@ int tool_input_is_foreign(const char *path)
 	return is_foreign;
 }
 
-int tool_input_read(char *const *paths, size_t count, int format,
+int tool_input_filter(const char *path, bool is_answer, const struct tool_options *options,
+		      struct incstack_profile *profile)
+{
+	struct tool_filtered done;
+	const int status = tool_filter_apply(&options->filter, is_answer, profile, &done);
+
+	if (!status)
+		tool_filter_tell(&done, "incstack: ", path, stderr);
+	return status;
+}
+
+static int read_one(const char *path, int format, bool is_answer,
+		    const struct tool_options *options, struct incstack_profile **profile)
+{
+	const int is_trace = tool_input_is_trace(path, format);
+	const int status = is_trace ? tool_trace_profile(path, options->threads, profile)
+				    : tool_profile_read(path, format, NULL, profile);
+
+	return status ? status : tool_input_filter(path, is_trace || is_answer, options, *profile);
+}
+
+int tool_input_read(char *const *paths, size_t count, int format, bool is_answer,
 		    const struct tool_options *options, struct incstack_profile **profiles)
 {
 	int traces = 0, status = TOOL_DONE;
@@ -37,8 +58,6 @@ int tool_input_read(char *const *paths, size_t count, int format,
 	if (!traces)
 		status = tool_options_refuse(options, "t", "without a trace file");
 	for (size_t i = 0; i < count && !status; i++)
-		status = tool_input_is_trace(paths[i], format)
-				 ? tool_trace_profile(paths[i], options->threads, &profiles[i])
-				 : tool_profile_read(paths[i], format, NULL, &profiles[i]);
+		status = read_one(paths[i], format, is_answer, options, &profiles[i]);
 	return status;
 }

@@ -8,15 +8,17 @@
 
 #include <stddef.h>
 
+#include "tool/filter.h"
+
 int tool_convert(int argc, char **argv);
 int tool_merge(int argc, char **argv);
 int tool_compare(int argc, char **argv);
 int tool_report(int argc, char **argv);
 
-/* Runs work that reads the inputs and writes the output, in the jail. Inputs may be pipes if
+/* Runs work that reads the inputs and the files of the filter, and writes the output, in the jail. Inputs may be pipes if
  * their format is given or their names show it. The output may be null. Returns
  * the exit status. */
-int tool_profile_run(char **inputs, size_t count, int format, const char *output,
-		     int (*work)(void *context), void *context);
+int tool_profile_run(char **inputs, size_t count, int format, const struct tool_filter *filter,
+		     const char *output, int (*work)(void *context), void *context);
 
 #endif

@@ -42,6 +42,14 @@ static const char report_help[] =
 	"  -o, --output PREFIX   for a trace file: the prefix (default: TRACE-FILE)\n"
 	"  -t, --threads         for a trace file: begin each context with the name of its thread\n"
 	"      --folded          for a trace file: write PREFIX.folded, too\n"
+	"      --skip FUNCTION   look through FUNCTION, too: its callers get its own weight; * "
+	"stands\n"
+	"                        for any text; may be repeated\n"
+	"      --allocators      do not look through functions that hand out memory\n"
+	"      --focus FUNCTION  only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE  take known leaks out of 'live at exit': lines leak:PATTERN, as "
+	"for\n"
+	"                        LeakSanitizer and heaptrack; may be repeated\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"Exit status: 0 success, 1 the file could not be read, 2 wrong usage.\n";
@@ -238,21 +246,26 @@ static int read_and_print(void *context)
 	struct tool_options *options = of->options;
 	struct incstack__profile_input input = {.full = tool_prune_full};
 	struct incstack_profile *profile = NULL;
+	struct tool_filtered done;
 	int status;
 
 	input.nodes_max = tool_nodes_max(options->format ? options->format
 							 : incstack_profile_format_of(path));
 	status = tool_profile_read(path, options->format, &input, &profile);
 	if (!status)
+		status = tool_filter_apply(&options->filter, true, profile, &done);
+	if (!status)
 		status = by_text(&profile);
 	if (!status)
 		status = print_kinds(profile, options);
+	if (!status)
+		tool_filter_tell(&done, "\n", NULL, stdout);
 	incstack_profile_destroy(profile);
 	return status;
 }
 
 /* The options that do not apply to the report of a profile. */
-#define PROFILE_REFUSES "oTatrMLJU"
+#define PROFILE_REFUSES "oTatrMHXJNSLU"
 #define PROFILE_WHERE "on the report of a profile"
 
 static int report_profile(char **path, struct tool_options *options)
@@ -264,7 +277,8 @@ static int report_profile(char **path, struct tool_options *options)
 		return status;
 	if (!options->format)
 		options->format = options->input_format;
-	return tool_profile_run(path, 1, options->format, NULL, read_and_print, &of);
+	return tool_profile_run(path, 1, options->format, &options->filter, NULL, read_and_print,
+				&of);
 }
 
 /* What to make of a file whose name does not show its format. */
@@ -289,13 +303,15 @@ static int report_trace(const char *path, struct tool_options *options)
 	struct tool_report_wish wish = tool_report_wish_of(options->output ? options->output : path,
 							   options->threads, tool_columns(stdout));
 	struct trace trace;
-	int status = tool_options_refuse(options, "TarM", "on a report");
+	const char **files;
+	int status = tool_options_refuse(options, "TarMHXJNS", "on a report");
 
 	if (!status && options->json)
 		status = tool_options_refuse(options, "UoL", "with --json");
 	if (status)
 		return status;
 	wish.kind = options->kind;
+	wish.filter = &options->filter;
 	wish.is_json = options->json;
 	if (options->full)
 		tool_report_wish_full(&wish);
@@ -303,7 +319,12 @@ static int report_trace(const char *path, struct tool_options *options)
 	if (tool_options_given(options, 'n'))
 		wish.functions = wish.contexts = wish.places = options->top;
 	trace = (struct trace){{path, options}, wish};
-	return tool_report_run(&path, 1, &wish.prefix, false, make_report, &trace);
+	files = tool_filter_inputs(&path, 1, &options->filter);
+	if (files != NULL)
+		status = tool_report_run(files, 1, options->filter.files.count, &wish.prefix, false,
+					 make_report, &trace);
+	free(files);
+	return files != NULL ? status : TOOL_FAILED;
 }
 
 int tool_report(int argc, char **argv)

@@ -241,7 +241,8 @@ static int run_reports(struct images *images)
 	for (size_t i = 0; files != NULL && i < images->count; i++)
 		files[i] = images->all[i].file;
 	if (files != NULL)
-		failed = tool_report_run(files, images->count, files, true, report_images, images);
+		failed = tool_report_run(files, images->count, 0, files, true, report_images,
+					 images);
 	free(files);
 	return failed;
 }

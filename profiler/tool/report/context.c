@@ -174,8 +174,7 @@ struct incstack_profile_frame *tool_report_path(const struct incstack_profile *p
 void tool_report_context(const struct tool_report *report, uint32_t number, FILE *out)
 {
 	size_t count;
-	struct incstack_profile_frame *frames =
-		tool_report_path(report->profile, report->sites[number], &count);
+	struct incstack_profile_frame *frames = tool_report_path(report->profile, number, &count);
 	struct line *lines = calloc(2 * count + 1, sizeof(*lines));
 
 	if (lines != NULL)

@@ -6,7 +6,6 @@
 #include "places.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/table.h"
 #include "profile/nodes.h"
@@ -16,24 +15,6 @@ static void describe(const struct incstack_profile *profile, uint32_t number,
 {
 	*node = (struct incstack_profile_node){.size = sizeof(*node)};
 	(void)incstack_profile_node(profile, number, node);
-}
-
-uint32_t *tool_sites_find(const struct incstack_profile *profile)
-{
-	static const char new[] = "operator new";
-	const uint32_t count = incstack_profile_nodes(profile);
-	uint32_t *sites = calloc(count, sizeof(*sites));
-
-	for (uint32_t i = 1; sites && i < count; i++) {
-		struct incstack_profile_node node;
-
-		describe(profile, i, &node);
-		sites[i] = i;
-		if (node.parent != INCSTACK_PROFILE_ROOT && node.frame.name &&
-		    !strncmp(node.frame.name, new, sizeof(new) - 1))
-			sites[i] = sites[node.parent];
-	}
-	return sites;
 }
 
 static bool is_at(const struct tool_place *place, const struct incstack_profile_frame *frame)
@@ -73,13 +54,13 @@ static uint32_t place_of(struct tool_places *places, struct incstack__table *tab
 }
 
 static int add_node(struct tool_places *places, struct incstack__table *table,
-		    const struct incstack_profile *profile, uint32_t number, uint32_t site)
+		    const struct incstack_profile *profile, uint32_t number)
 {
 	struct incstack_profile_node node;
 	struct incstack_profile_kind kind;
 	uint32_t at;
 
-	describe(profile, site, &node);
+	describe(profile, number, &node);
 	at = place_of(places, table, &node.frame);
 	if (at == INCSTACK__NONE)
 		return INCSTACK_ENOMEM;
@@ -88,8 +69,7 @@ static int add_node(struct tool_places *places, struct incstack__table *table,
 	return 0;
 }
 
-int tool_places_find(const struct incstack_profile *profile, const uint32_t *sites,
-		     struct tool_places *places)
+int tool_places_find(const struct incstack_profile *profile, struct tool_places *places)
 {
 	const uint32_t count = incstack_profile_nodes(profile);
 	struct incstack__table table;
@@ -98,7 +78,7 @@ int tool_places_find(const struct incstack_profile *profile, const uint32_t *sit
 	*places = (struct tool_places){0};
 	for (uint32_t i = 1; i < count && !error; i++)
 		if (incstack__profile_weighs(profile, i))
-			error = add_node(places, &table, profile, i, sites[i]);
+			error = add_node(places, &table, profile, i);
 	free(table.slots);
 	if (error) {
 		free(places->all);

@@ -21,14 +21,9 @@ struct tool_places {
 	size_t count;
 };
 
-/* Finds for each context the context that owns its weights: its own one, or for operator new, which only
- * passes requests on, the caller. The caller frees the array. Returns null if there is no memory. */
-uint32_t *tool_sites_find(const struct incstack_profile *profile);
-
-/* Sums the weights by line; `sites` is of tool_sites_find. The caller frees places->all. Returns 0 or
+/* Sums the weights by line. The caller frees places->all. Returns 0 or
  * INCSTACK_ENOMEM. */
-int tool_places_find(const struct incstack_profile *profile, const uint32_t *sites,
-		     struct tool_places *places);
+int tool_places_find(const struct incstack_profile *profile, struct tool_places *places);
 /* Orders them by a kind of weight, the heaviest first. */
 void tool_places_sort(struct tool_places *places, uint32_t kind);
 

@@ -156,16 +156,12 @@ static int take_profile(struct tool_report *report, const struct incstack_profil
 	int error;
 
 	report->profile = profile;
-	report->sites = tool_sites_find(profile);
-	if (report->sites == NULL)
-		return INCSTACK_ENOMEM;
-	error = incstack__profile_sums(profile, report->sites, &report->sums);
-	return error != 0 ? error : tool_places_find(profile, report->sites, &report->places);
+	error = incstack__profile_sums(profile, &report->sums);
+	return error != 0 ? error : tool_places_find(profile, &report->places);
 }
 
 static void release(struct tool_report *report)
 {
-	free(report->sites);
 	free(report->sums.rows);
 	free(report->places.all);
 }
@@ -179,7 +175,7 @@ static void print(const struct tool_report *report, FILE *out)
 }
 
 static int write_reports(struct tool_report *report, const struct work *work,
-			 struct incstack_profile *profile)
+			 struct incstack_profile *profile, const struct tool_filtered *filtered)
 {
 	const uint64_t deep = tool_report_deep(report);
 	int error;
@@ -190,10 +186,12 @@ static int write_reports(struct tool_report *report, const struct work *work,
 	if (error != 0)
 		return say_error(error);
 	if (work->wish->is_json) {
+		tool_filter_tell(filtered, "incstack: ", NULL, stderr);
 		error = tool_report_json(report, work->out);
 		return error != 0 ? say_error(error) : 0;
 	}
 	print(report, work->out);
+	tool_filter_tell(filtered, "\n", NULL, work->out);
 	if (deep > 0)
 		fprintf(work->out,
 			"\nnote: %" PRIu64 " contexts have more than %d frames; flame graph and "
@@ -207,6 +205,7 @@ static int write_reports(struct tool_report *report, const struct work *work,
 static int make_reports(struct tool_report *report, const struct work *work)
 {
 	struct incstack_profile *profile;
+	struct tool_filtered filtered;
 	int error;
 	int status;
 
@@ -214,7 +213,9 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	error = tool_report_profile(report, &profile);
 	if (error != 0)
 		return say_error(error);
-	status = write_reports(report, work, profile);
+	status = tool_filter_apply(work->wish->filter, true, profile, &filtered);
+	if (status == TOOL_DONE)
+		status = write_reports(report, work, profile, &filtered);
 	release(report);
 	incstack_profile_destroy(profile);
 	if (work->sum != NULL)

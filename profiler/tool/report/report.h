@@ -13,6 +13,7 @@
 #include "tracefile/replay.h"
 #include "places.h"
 #include "symbols.h"
+#include "tool/filter.h"
 #include "profile/analysis.h"
 
 /* As many contexts of each kind as leave the report on a page. */
@@ -20,9 +21,10 @@
 
 /* What the user wants to see. */
 struct tool_report_wish {
-	int by_thread;      /* contexts begin with the name of their thread */
-	const char *kind;   /* only this kind of weight; null: all */
-	bool is_full;       /* everything that a reader may want, instead of a page */
+	int by_thread;                    /* contexts begin with the name of their thread */
+	const char *kind;                 /* only this kind of weight; null: all */
+	const struct tool_filter *filter; /* what is taken out; null: the default */
+	bool is_full;                     /* everything that a reader may want, instead of a page */
 	bool is_json;       /* a document of JSON instead of text, and no other file */
 	size_t functions;   /* how many to print at most */
 	size_t contexts;    /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
@@ -44,9 +46,8 @@ struct tool_report {
 	struct tool_symbols *symbols;
 	const struct tool_report_wish *wish;
 	const struct incstack_profile
-		*profile; /* its contexts, merged by the names of their frames */
-	uint32_t kind;    /* of the profile, by which functions are ordered */
-	uint32_t *sites;  /* which context owns the weights of each context of the profile */
+		*profile;                   /* its contexts, merged by the names of their frames */
+	uint32_t kind;                      /* of the profile, by which functions are ordered */
 	struct incstack__profile_sums sums; /* by function */
 	struct tool_places places;          /* by line */
 };
@@ -157,10 +158,12 @@ unsigned tool_columns(FILE *out);
 #define TOOL_REPORT_PAGE ".html"
 #define TOOL_REPORT_FOLDED ".folded"
 
-/* run.c: runs work that reads traces, in a jail. Of each prefix it may write the files of a report. If the
+/* run.c: runs work that reads traces, in a jail, and `more` files after them. Of each prefix it may write the files of
+ * a report. If the
  * files are derived, the tool has chosen their names, and may complete them. */
-int tool_report_run(const char *const *files, size_t count, const char *const *prefixes,
-		    bool are_derived, int (*work)(void *context), void *context);
+int tool_report_run(const char *const *files, size_t count, size_t more,
+		    const char *const *prefixes, bool are_derived, int (*work)(void *context),
+		    void *context);
 
 /* ---- in a jail: */
 

@@ -23,13 +23,14 @@ static int name_outputs(char **outputs, const char *const *prefixes, size_t coun
 	return 0;
 }
 
-int tool_report_run(const char *const *files, size_t count, const char *const *prefixes,
-		    bool are_derived, int (*work)(void *context), void *context)
+int tool_report_run(const char *const *files, size_t count, size_t more,
+		    const char *const *prefixes, bool are_derived, int (*work)(void *context),
+		    void *context)
 {
 	char **outputs = calloc(SUFFIXES * count, sizeof(*outputs));
 	const struct tool_files run = {
 		.inputs = files,
-		.input_count = count,
+		.input_count = count + more,
 		.outputs = (const char *const *)(const void *)outputs,
 		.output_count = SUFFIXES * count,
 		.completes = are_derived,
