@@ -136,7 +136,7 @@ def profile_of(incstack, command, program, folder):
     subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     out = folder / f"{program.name}.{command}.pb.gz"
     found = [path for path in folder.glob(f"{trace.name}*") if path.suffix in ("", ".trace", f".{command}")]
-    subprocess.run([incstack, "convert", found[0], out], check=True)
+    subprocess.run([incstack, "convert", "--allocators", found[0], out], check=True)
     return Pprof(out)
 
 
