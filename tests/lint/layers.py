@@ -73,10 +73,10 @@ STRATA = {
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
-        "allocators intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
+        "allocators intern write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
         "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
-        "read/lines write/pprof_threads",
+        "read/lines write/pprof_threads write/firefox_thread",
         "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",

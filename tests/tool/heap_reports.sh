@@ -115,6 +115,15 @@ test_json() {
 	END
 }
 
+# A long recording shows on a terminal that it goes on. The program lasts longer than it takes to show that.
+test_progress() {
+	command -v script >/dev/null || return 0
+	script -qec "'$tool' heap -o trace -- bash -c 'sleep 6; true'" /dev/null >shown </dev/null
+	grep -Eq 'incstack: [0-9]+ s, [0-9]+ allocations, the file has [0-9.]+ [KM]iB ' shown || fail "$(cat -v shown)"
+	record -o trace -- bash -c 'sleep 3; true'
+	! grep -q ' allocations, the file has ' stderr || fail "stderr is no terminal"
+}
+
 # The program of README.md: the report has the lines that README.md shows.
 test_leak_of_readme() {
 	local readme=$here/../../README.md line
