@@ -304,7 +304,7 @@ static int report_trace(const char *path, struct tool_options *options)
 							   options->threads, tool_columns(stdout));
 	struct trace trace;
 	const char **files;
-	int status = tool_options_refuse(options, "TarMHXJNS", "on a report");
+	int status = tool_options_refuse(options, "TarMHXNS", "on a report");
 
 	if (!status && options->json)
 		status = tool_options_refuse(options, "UoL", "with --json");
