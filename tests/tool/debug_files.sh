@@ -25,10 +25,10 @@ report() { COLUMNS=300 "$@" "$tool" report trace >said 2>&1 || fail "report: sta
 
 # lines WHAT: names and lines are there. none WHAT: they are not.
 lines() {
-	grep -q '^ *get  source_target.c:' said || fail "$1: no lines: $(cat said)"
+	grep -q ' get  source_target.c:' said || fail "$1: no lines: $(cat said)"
 	! grep -q '^warning: .*debug info' said || fail "$1: $(grep '^warning' said)"
 }
-none() { ! grep -q '^ *get  source_target.c:' said || fail "$1: there are lines"; }
+none() { ! grep -q ' get  source_target.c:' said || fail "$1: there are lines"; }
 
 # told WHAT TEXT: one line of the report has the text.
 told() { equal "$1: lines with $2" "$(grep -cF -- "$2" said)" 1; }
@@ -55,7 +55,7 @@ test_none() {
 	record ./prog
 	report
 	none "stripped"
-	grep -q '^ *prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
+	grep -q ' prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
 }
 
 test_debug_link() {
@@ -114,7 +114,7 @@ test_refused() {
 		report "${inside[@]}"
 		none "$way"
 		[[ $way == echo* || $way == *64* ]] || told "$way" "is damaged or of another build"
-		grep -q '^ *prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
+		grep -q ' prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
 	done
 }
 
@@ -136,7 +136,7 @@ test_damaged() {
 			damage "$section" "$byte"
 			record ./prog
 			report
-			grep -qE '^ *places( |$)' said || fail "$section: no names of symbols: $(cat said)"
+			grep -qE ' places( |$)' said || fail "$section: no names of symbols: $(cat said)"
 			equal "$section: warnings" "$(grep -c "^warning: .*$PWD/prog" said)" 1
 			told "$section" "the debug information of $PWD/prog is damaged"
 		done
@@ -158,7 +158,7 @@ test_shared() {
 	rm debug/common
 	report "${inside[@]}"
 	told "without the shared file" "parts of the debug information of $PWD/prog are missing with the file"
-	grep -qE '^ *places  source_target.c:' said || fail "no lines at all: $(cat said)"
+	grep -qE ' places  source_target.c:' said || fail "no lines at all: $(cat said)"
 }
 
 # serve ID: debuginfod serves ./served on $port until the test ends, and knows the build. The port may be taken, so
@@ -217,13 +217,13 @@ time.sleep(200)' >port &
 	until [[ -s port ]]; do sleep 0.1; done
 	DEBUGINFOD_URLS=http://127.0.0.1:$(cat port) report
 	told "a server that hangs" "incstack: note: debuginfod:"
-	grep -q '^ *prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
+	grep -q ' prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
 	kill -KILL $server
 	wait $server || true
 	rm -rf cache
 	DEBUGINFOD_URLS=http://127.0.0.1:$(cat port) report
 	told "no server" "incstack: note: debuginfod:"
-	grep -q '^ *prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
+	grep -q ' prog+0x[0-9a-f]*$' said || fail "no address: $(cat said)"
 	server=
 }
 
