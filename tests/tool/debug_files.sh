@@ -185,7 +185,7 @@ P
 
 test_debuginfod() {
 	command -v debuginfod >/dev/null || exit 77
-	local -x DEBUGINFOD_CACHE_PATH=$PWD/cache DEBUGINFOD_URLS=''
+	local -x DEBUGINFOD_CACHE_PATH=$PWD/cache DEBUGINFOD_URLS='' DEBUGINFOD_TIMEOUT=200 DEBUGINFOD_MAXTIME=200
 	split
 	mkdir served && mv prog.debug served
 	serve "$(build_id prog)"

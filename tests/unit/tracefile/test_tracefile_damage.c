@@ -24,6 +24,7 @@ static int damage_noticed(const unsigned char *data, size_t size)
 	noticed = incstack__tracefile_reader_problem(reader).what != NULL ||
 		  totals->truncated_bytes > 0 || totals->notes != 0 || totals->interrupting != 0 ||
 		  totals->in_return != 0 || totals->unwound != 0 || totals->failed_calls != 0 ||
+		  totals->memory_peak != 0 || totals->memory_anonymous != 0 ||
 		  !(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS) ||
 		  totals->started != totals->traces;
 	incstack__replay_free(&replay);
