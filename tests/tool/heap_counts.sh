@@ -143,7 +143,7 @@ test_interval() {
 		equal lost "$(value lost)" 0
 		near "bytes of alloc_small" "$(folded alloc_small)" 10240000 8
 		near "bytes of alloc_large" "$(folded alloc_large)" 30720000 8
-		near "allocations" "$(sed -n 's/^Allocations: \([0-9]*\).*/\1/p' stderr)" 320000 8
+		near "allocations" "$(sed -n 's/^allocated .* in \([0-9]*\) calls.*/\1/p' stderr)" 320000 8
 	done
 	# As many samples as intervals.
 	near "traces" "$(value traces)" $((40960000 / 8000)) 6

@@ -129,8 +129,10 @@ test_killed_child_of_a_plugin() {
 	equal leaks "$(awk '/;leak_in_plugin [0-9]+$/ { sum += $NF } END { print sum }' trace.*.0.folded)" 4000
 }
 
-# calls and bytes at exit of a function in the report, whose bytes are whole tenths of a unit.
-row() { awk -v f="$1" '$7 == f { print $3, $5 * ($6 == "KiB" ? 1024 : $6 == "MiB" ? 1048576 : 1) }' stderr; }
+# calls and own bytes at exit of a function in the report's table, whose bytes are whole tenths of a unit.
+row() {
+	awk -v f="$1" '$9 == f { print $2, $5 * ($5 ~ /K$/ ? 1024 : $5 ~ /M$/ ? 1048576 : 1) }' stderr
+}
 
 # Blocks that are freed by another thread, while the code that allocated them goes and comes, and
 # the last words of threads that end.
