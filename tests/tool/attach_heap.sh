@@ -10,10 +10,13 @@ tool=$1 target=$2 command=heap
 # shellcheck source=tests/tool/attach_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
-# The line of a function in the report: what it has allocated, in how many calls, what is still live.
+# The line of a function in the report's table: what it has allocated by itself, in how many calls, what is still live.
 row() {
-	sed -nE "s/^ *([0-9.]+ [^ ]*B) +([0-9]+) +[0-9]+ +([0-9.]+ [^ ]*B) +$1(\(\))? \(.*/\1 \2 \3/p" \
-		"${2:-stderr}"
+	awk -v f="$1" '
+		function amount(text) {
+			return text ~ /[KMG]$/ ? substr(text, 1, length(text) - 1) " " substr(text, length(text)) "iB" : text " B"
+		}
+		NF == 9 && ($9 == f || $9 == f "()") { print amount($1), $2, amount($5) }' "${2:-stderr}"
 }
 made() { equal "$1" "$(row "$1")" "$2"; }
 

@@ -2,7 +2,7 @@
  *
  * incstack heap traces: 1000
  * incstack heap equal: by_malloc by_others
- * incstack heap says: Still live at exit: 0 B
+ * incstack heap says: still live at exit 0 B
  *
  * Allocates in every way. Each allocation is recorded once, with the requested size; one that
  * fails is not recorded. A block that could not be resized still exists.
