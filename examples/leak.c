@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program with a leak, for README.md: a cache of answers that forgets to free what it replaces. Build it
- * with -g, and the report names the line.
- *
- *     cc -g -o leak examples/leak.c
+ * A program with a leak, for README.md: a cache of answers that forgets to free what it replaces.
+ * If it was built with -g, the report names the line:
  *     incstack heap -o leak.heap -- ./leak
+ *
+ * Build: cc -g leak.c
  */
 #include <stdio.h>
 #include <stdlib.h>

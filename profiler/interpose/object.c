@@ -22,16 +22,16 @@ void incstack__stub_object_finder(uintptr_t function)
 /* Finds an object without dladdr, which takes a lock of the dynamic linker. A program that walks
  * its stack inside a callback of dl_iterate_phdr, as libunwind does, holds another lock of the
  * linker. It would deadlock with a thread that takes both locks in the other order. */
-static bool find_without_lock(uintptr_t address, const struct link_map **map)
+static bool finds_without_lock(uintptr_t address, const struct link_map **map)
 {
 	const __typeof__(&_dl_find_object) find =
 		atomic_load_explicit(&find_object, memory_order_acquire);
 	struct dl_find_object found;
 
 	if (!find)
-		return -1;
+		return false;
 	*map = find((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
-	return false;
+	return true;
 }
 
 #else
@@ -41,11 +41,11 @@ void incstack__stub_object_finder(uintptr_t function)
 	(void)function;
 }
 
-static bool find_without_lock(uintptr_t address, const struct link_map **map)
+static bool finds_without_lock(uintptr_t address, const struct link_map **map)
 {
 	(void)address;
 	(void)map;
-	return -1;
+	return false;
 }
 
 #endif
@@ -56,7 +56,7 @@ const struct link_map *incstack__stub_object(uintptr_t address)
 	struct link_map *map = NULL;
 	Dl_info info;
 
-	if (find_without_lock(address, &quickly) == 0)
+	if (finds_without_lock(address, &quickly))
 		return quickly;
 	if (dladdr1((const void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
 		return NULL;

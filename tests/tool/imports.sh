@@ -87,4 +87,15 @@ test_says_what_is_wrong() {
 	done
 }
 
+# A packed name would promise what is not done.
+test_written_plain() {
+	local status=0
+	printf 'a;b 3\n' >fine.folded
+	"$tool" convert fine.folded out.speedscope.json.gz >stdout 2>stderr || status=$?
+	equal status $status 2
+	grep -q 'out.speedscope.json.gz: profiles are read packed, but written plain' stderr || fail "the message"
+	[[ ! -e out.speedscope.json.gz ]] || fail "a file"
+	"$tool" convert fine.folded out.pb.gz
+}
+
 "test_$3"

@@ -144,6 +144,11 @@ int incstack__record_write(const void *data, size_t bytes)
 	return 0;
 }
 
+void incstack__record_cut_deleted(char *path)
+{
+	(void)path;
+}
+
 bool incstack__record_path(uint64_t address, char *path, size_t size)
 {
 	(void)address;

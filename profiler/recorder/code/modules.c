@@ -107,6 +107,7 @@ static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *
 		const ssize_t got = incstack__kernel_readlink("/proc/self/exe", path, size - 1);
 
 		path[got > 0 ? got : 0] = '\0';
+		incstack__record_cut_deleted(path);
 		return path;
 	}
 	if (*name != '/' && strchr(name, '/') && incstack__record_path(low, path, size))

@@ -435,7 +435,7 @@ static struct spans blurred_in(uint32_t epoch)
 	struct spans found = {.span = modules.blurred.span};
 	const struct span *end = found.span + modules.blurred.count;
 
-	if (epoch <= modules.lost)
+	if (modules.lost > 0 && epoch <= modules.lost)
 		return (struct spans){.span = &all_code, .count = 1};
 	while (found.span < end && found.span->epoch != epoch)
 		found.span++;

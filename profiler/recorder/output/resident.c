@@ -8,10 +8,10 @@
 #include "recorder/output/output.h"
 #include "recorder/system/system.h"
 
-/* What is read of the file comes before the lines that a system may make long. */
-enum { STATUS_BYTES = 1536 };
+/* The line Groups, which comes before the numbers, is long if the user is in very many groups. */
+enum { STATUS_BYTES = 4096 };
 
-/* Returns the number of a line, in KiB; 0 if there is no such line. */
+/* Returns the number of a line, in KiB; 0 if there is no such line, or if it is cut off. */
 static uint64_t number_of(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
@@ -24,6 +24,10 @@ static uint64_t number_of(const char *status, const char *name)
 		at++;
 	for (; *at >= '0' && *at <= '9' && number < UINT32_MAX; at++)
 		number = 10 * number + (uint64_t)(*at - '0');
+	while (*at >= '0' && *at <= '9')
+		at++;
+	if (strncmp(at, " kB", 3) != 0)
+		return 0;
 	return number < UINT32_MAX ? number : UINT32_MAX;
 }
 

@@ -23,7 +23,7 @@ struct incstack__kind {
 	/* The system calls that only this kind makes: a list that ends with -1. */
 	const int *system_calls;
 	const struct incstack__recorder *table; /* what the stub calls */
-	void (*configured)(void);               /* the program was not looked at yet */
+	void (*configured)(void);               /* before the recording begins */
 	void (*begin)(void);                    /* in the thread that starts a recording */
 	void (*begin_thread)(struct incstack__record *record); /* with the recording's lock */
 	void (*lack_record)(void); /* the calling thread cannot have a record */

@@ -64,8 +64,7 @@ static void take_path(struct text *text, char *path, size_t size)
 	path[length < size ? length : 0] = '\0';
 }
 
-/* Removes the suffix that the kernel appends to the path of a file that was removed or replaced. */
-static void cut_deleted(char *path)
+void incstack__record_cut_deleted(char *path)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t length = strlen(path);
@@ -95,6 +94,6 @@ bool incstack__record_path(uint64_t address, char *path, size_t size)
 	}
 	if (text.fd >= 0)
 		incstack__kernel_close(text.fd);
-	cut_deleted(path);
+	incstack__record_cut_deleted(path);
 	return *path != '\0';
 }

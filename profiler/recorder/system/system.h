@@ -30,6 +30,8 @@ size_t incstack__record_read_small(const char *path, char *text, size_t size);
 /* path.c: the absolute path of the file that is mapped at the address. Returns false if it is
  * not known. */
 bool incstack__record_path(uint64_t address, char *path, size_t size);
+/* Removes the suffix that the kernel appends to the path of a file that was removed or replaced. */
+void incstack__record_cut_deleted(char *path);
 
 /* await.c */
 /* Waits until the thread has returned from the handler of the signal, and the signal is no longer

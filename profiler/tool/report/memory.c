@@ -33,19 +33,20 @@ const char *tool_report_hint(const struct tool_report *report)
 	return NULL;
 }
 
-/* At the end of the process, too, malloc may have handed out little of its memory. What is left then is
- * above all memory of mmap. A few MiB are stacks, memory of libraries, and the recorder's own memory. */
-static void print_rest(const struct incstack__tracefile_totals *totals, uint64_t live, FILE *out)
+/* malloc keeps freed blocks, but never held much more than its peak. What the process has beyond the peak at its
+ * end is above all memory of mmap. A few MiB are stacks, memory of libraries, and the recorder's own memory. */
+static void print_rest(const struct incstack__tracefile_totals *totals, uint64_t handed_out,
+		       FILE *out)
 {
 	const uint64_t few = UINT64_C(16) << 20;
 	char text[32];
 
-	if (totals->memory_anonymous < few || totals->memory_anonymous - few < live)
+	if (totals->memory_anonymous < few || totals->memory_anonymous - few < handed_out)
 		return;
 	fprintf(out,
-		"at exit %s were neither files nor malloc's: this report does not\n"
+		"at exit it had %s more than malloc ever handed out: this report does not\n"
 		"break down what the program itself mapped (mmap)\n",
-		tool_amount(totals->memory_anonymous - live, "bytes", text, sizeof(text)));
+		tool_amount(totals->memory_anonymous - handed_out, "bytes", text, sizeof(text)));
 }
 
 void tool_report_memory(const struct tool_report *report, FILE *out)
@@ -61,7 +62,7 @@ void tool_report_memory(const struct tool_report *report, FILE *out)
 		fprintf(out, "the process's peak was %s; malloc saw %s\n",
 			tool_amount(totals->memory_peak, "bytes", all, sizeof(all)),
 			tool_amount(replay->peak, "bytes", seen, sizeof(seen)));
-		print_rest(totals, replay->live, out);
+		print_rest(totals, replay->peak, out);
 	}
 	if (hint != NULL)
 		fprintf(out, "hint: %s\n", hint);

@@ -29,6 +29,7 @@ static const struct {
 	{"Name:\tVmHWM: 7\nGroups:\t\n", 0, 0},                         /* a name is no line */
 	{"Name:\tx\nVmHWM:\t99999999999 kB\nRssAnon:\t4294967296 kB\n", /* too large for its bits */
 	 UINT32_MAX, UINT32_MAX},
+	{"Name:\tx\nVmHWM:\t5128 kB\nRssAnon:\t     60", 5128, 0}, /* cut off */
 	{"Name:\tx\nVmHWM:\tmany\nRssAnon:", 0, 0},
 	{"", 0, 0}, /* there is no /proc */
 };
