@@ -62,7 +62,7 @@ test_cut() {
 		"$tool" report -o page cut >shown 2>said || status=$?
 		if ((part > 4100)); then
 			equal "status of the cut at $part" "$status" 0
-			grep -q 'the last block is incomplete\|traces are lost' shown || fail "the cut at $part is not told"
+			grep -q 'the file is cut off\|traces are lost' shown || fail "the cut at $part is not told"
 		else
 			equal "status of the cut at $part" "$status" 1
 			equal "lines about the cut at $part" "$(wc -l <said)" 1

@@ -140,6 +140,11 @@ int tool_compare(int argc, char **argv)
 	status = refuse(&options, count);
 	if (status)
 		return status;
+	if (options.output && strcmp(options.output, "-") != 0 &&
+	    incstack_profile_format_of(options.output) != INCSTACK_FORMAT_HTML) {
+		fprintf(stderr, "incstack: --output writes a page; its name must end with .html\n");
+		return TOOL_USAGE;
+	}
 	comparison = (struct comparison){&options, argv + optind, count};
 	return tool_profile_run(comparison.inputs, count, options.input_format | options.format,
 				&options.filter, options.output, compare_inputs, &comparison);

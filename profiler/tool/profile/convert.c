@@ -210,8 +210,13 @@ static int convert_trace(const char *from, int by_thread, struct conversion *to)
 
 	if (!status)
 		status = tool_input_filter(from, true, to->options, profile);
-	if (!status)
-		status = end(to, profile, status, finish(to, profile));
+	if (!status) {
+		const int error = finish(to, profile);
+
+		/* The trace file keeps them. */
+		to->losses &= ~(uint32_t)(INCSTACK__LOSS_MAPPINGS | INCSTACK__LOSS_PERIOD);
+		status = end(to, profile, status, error);
+	}
 	incstack_profile_destroy(profile);
 	return status;
 }

@@ -32,6 +32,10 @@ enum { COLUMNS = sizeof(all_columns) / sizeof(all_columns[0]), OWN = COLUMNS / 2
 /* Which of them are shown. A page has room for some; the others are in the full report. */
 static bool is_shown(const struct tool_report *report, unsigned i)
 {
+	const bool is_temporary = i == 2 || i == 2 + OWN;
+
+	if (is_temporary && report->replay->interval > 1)
+		return false; /* a sampled allocation does not show the thread's next */
 	if (i < OWN)
 		return true;
 	return report->wish->columns >= 100 &&

@@ -96,7 +96,8 @@ static void print_totals(const struct tool_report *report, FILE *out)
 		bytes, replay->calls, replay->interval > 1 ? " (estimated)" : "", peak, live);
 	if (replay->interval <= 1)
 		fprintf(out,
-			"temporary: %" PRIu64 " calls (%.1f%%), freed before the thread's next\n",
+			"temporary: %" PRIu64
+			" calls (%.1f%%), freed before the thread allocated again\n",
 			replay->temporary,
 			replay->calls > 0
 				? 100.0 * (double)replay->temporary / (double)replay->calls

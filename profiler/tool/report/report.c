@@ -223,11 +223,29 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	return status;
 }
 
+/* Says that a profile lacks the rest of its trace file, which the text report also says. */
+static void tell_damage(const struct tool_report *report)
+{
+	const struct incstack__tracefile_problem problem =
+		incstack__tracefile_reader_problem(report->reader);
+	const uint64_t cut = incstack__tracefile_reader_totals(report->reader)->truncated_bytes;
+
+	if (problem.what != NULL)
+		fprintf(stderr,
+			"incstack: warning: the trace file is damaged at byte %" PRIu64
+			"; what follows is missing\n",
+			problem.offset);
+	else if (cut > 0)
+		fprintf(stderr,
+			"incstack: warning: the trace file is cut off; its end is missing\n");
+}
+
 static int make_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
 	const int error = tool_report_profile(report, profile);
 
 	tool_symbols_tell(report->symbols, "incstack: warning: ", stderr);
+	tell_damage(report);
 	return error != 0 ? say_error(error) : 0;
 }
 

@@ -148,7 +148,9 @@ static void print_damage(const struct tool_report *report, FILE *out)
 		fprintf(out, "warning: damaged at byte %" PRIu64 ": %s; read up to there\n",
 			problem.offset, problem.what);
 	if (totals->truncated_bytes > 0)
-		fprintf(out, "warning: the last block is incomplete (%" PRIu64 " bytes)\n",
+		fprintf(out,
+			"warning: the file is cut off: its last %" PRIu64
+			" bytes are no whole block\n",
 			totals->truncated_bytes);
 	if (totals->tally.events_dropped > 0)
 		print_dropped(report, out);
@@ -206,9 +208,10 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 	print_notes(totals->notes, out);
 	print_deep(report, out);
 	fprintf(out,
-		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "
+		"%" PRIu64 " trace%s of %" PRIu64 " thread%s, %u contexts, %.1f frames deep on "
 		"average\n",
-		totals->traces, totals->threads, replay->cct.count - 1,
+		totals->traces, totals->traces == 1 ? "" : "s", totals->threads,
+		totals->threads == 1 ? "" : "s", replay->cct.count - 1,
 		incstack__replay_depth_mean(replay));
 	if (totals->tally.crosschecked > 0)
 		fprintf(out,
