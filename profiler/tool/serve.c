@@ -240,17 +240,19 @@ static void unlock(void)
 static int lock_input(const struct tool_files *files, const char *path)
 {
 	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
-	char *spool = spool_of(files, path);
-	const bool is_whole = spool != NULL && access(spool, F_OK) != 0;
 	const char *why;
+	char *spool;
+	bool is_whole;
 
-	free(spool);
-	if (!is_whole)
-		return EBUSY;
 	lock = tool_foreign_open(path, &terms, NULL, &why);
 	if (lock < 0)
 		return EACCES;
-	return flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : EBUSY;
+	if (flock(lock, LOCK_EX | LOCK_NB) != 0)
+		return EBUSY;
+	spool = spool_of(files, path);
+	is_whole = spool != NULL && access(spool, F_OK) != 0;
+	free(spool);
+	return is_whole ? 0 : EBUSY;
 }
 
 static int serve_replace(void *context, const struct tool_jail_request *request,

@@ -89,6 +89,8 @@ static int compress_columns(struct packer *packer, ZSTD_outBuffer *to,
 		lengths[i] = (uint32_t)columns->all[i].used;
 		sum += columns->all[i].used;
 	}
+	if (sum > UINT32_MAX)
+		return INCSTACK_ELIMIT;
 	error = make_room(packer, sum);
 	*to = (ZSTD_outBuffer){packer->packed, packer->room, 0};
 	if (error == 0)
@@ -105,7 +107,7 @@ static int write_group(struct packer *packer, size_t raw)
 	struct incstack__packed_group group = {.magic = INCSTACK__PACKED_MAGIC,
 					       .raw = (uint32_t)raw};
 	ZSTD_outBuffer to;
-	int error = compress_columns(packer, &to, &group);
+	int error = raw > UINT32_MAX ? INCSTACK_ELIMIT : compress_columns(packer, &to, &group);
 
 	if (error != 0)
 		return error;

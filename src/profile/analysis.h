@@ -6,6 +6,8 @@
 #ifndef INCSTACK_PROFILE_ANALYSIS_H
 #define INCSTACK_PROFILE_ANALYSIS_H
 
+#include <stdbool.h>
+
 #include <incstack/profile.h>
 
 /* A function, summed over all its contexts. */
@@ -120,8 +122,10 @@ int incstack__profile_stability(const struct incstack_profile *const *profiles, 
 				double threshold, struct incstack__profile_stability *stability);
 
 /* Writes the flame graph of the difference in an overlay (incstack__profile_overlay). Widths
- * are those of one side; colours show which side has more. Errors: EINVAL, ENOMEM, EIO.
+ * are those of one side; colours show which side has more. With `shares`, weights count relative to the total
+ * of their side. Errors: EINVAL, ENOMEM, EIO.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-int incstack__profile_write_difference(const struct incstack_profile *both, FILE *stream);
+int incstack__profile_write_difference(const struct incstack_profile *both, bool shares,
+				       FILE *stream);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curve.h"
 #include "removal.h"
 #include "filter.h"
 #include "pattern.h"
@@ -93,6 +94,9 @@ int incstack__profile_focus(struct incstack_profile *profile,
 	error = mark(profile, is_function, functions, &stays);
 	for (size_t i = 1; !error && outside && i < profile->nodes_used; i++)
 		stays[i] = !stays[i];
+	/* The curve is of all memory. Beside the rest of the profile it would look like that of the rest. */
+	if (!error)
+		incstack__curve_drop(profile);
 	if (!error)
 		error = keep(profile, stays, left_out);
 	free(stays);

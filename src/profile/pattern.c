@@ -80,13 +80,23 @@ static size_t parameters_of(const char *name, size_t length)
 	return length;
 }
 
+/* Whether the suffix, whose last character is before `at`, goes no further: ".part" is none in "sort.partition". */
+static bool ends_word(const char *text, size_t length, size_t at)
+{
+	const char last = text[at - 1];
+
+	return at == length || last == '.' || last == '_' || text[at] == '.' ||
+	       (text[at] >= '0' && text[at] <= '9');
+}
+
 static bool is_suffix(const char *text, size_t length)
 {
 	static const char *const suffixes[] = {".constprop", ".isra", ".part",      ".cold",
 					       ".llvm.",     ".lto_", ".localalias"};
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (begins(text, length, suffixes[i]))
+		if (begins(text, length, suffixes[i]) &&
+		    ends_word(text, length, strlen(suffixes[i])))
 			return true;
 	return *text == '@'; /* a version, or an entry of the table that links procedures */
 }

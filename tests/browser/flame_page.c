@@ -83,13 +83,13 @@ static void write_plain(const char *folded, const char *directory)
 	write_page(profile, directory, "plain");
 }
 
-static void write_diff(const char *before, const char *after, const char *directory)
+static void write_diff(const char *before, const char *after, bool shares, const char *directory)
 {
 	struct incstack_profile *a = profile_from(before), *b = profile_from(after), *both;
-	FILE *stream = create(directory, "diff");
+	FILE *stream = create(directory, shares ? "shares" : "diff");
 
 	check(incstack__profile_overlay(a, b, 0, &both));
-	check(incstack__profile_write_difference(both, stream));
+	check(incstack__profile_write_difference(both, shares, stream));
 	check(fclose(stream) ? INCSTACK_EIO : 0);
 	incstack_profile_destroy(a);
 	incstack_profile_destroy(b);
@@ -184,7 +184,8 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 2;
 	write_plain(before, argv[1]);
-	write_diff(before, after, argv[1]);
+	write_diff(before, after, false, argv[1]);
+	write_diff(before, after, true, argv[1]);
 	write_page(profile_from("main;f;g;f;g 7\nmain;f;h 2\nmain;f 1\nmain;g;f 4\n"), argv[1],
 		   "recursion");
 	write_deep(argv[1]);

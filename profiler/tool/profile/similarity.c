@@ -49,12 +49,12 @@ static int print_numbers(const struct incstack_profile *a, const struct incstack
 	return 0;
 }
 
-static int write_difference(const struct incstack_profile *both, const char *path)
+static int write_difference(const struct incstack_profile *both, bool shares, const char *path)
 {
 	FILE *stream = tool_output_open(path);
 
 	return stream ? tool_output_close(path, stream,
-					  incstack__profile_write_difference(both, stream))
+					  incstack__profile_write_difference(both, shares, stream))
 		      : TOOL_FAILED;
 }
 
@@ -144,7 +144,7 @@ int tool_difference_page(struct incstack_profile **profiles, const struct tool_o
 		return status;
 	error = incstack__profile_overlay(profiles[0], profiles[1], 0, &both);
 	if (!error)
-		status = write_difference(both, options->output);
+		status = write_difference(both, options->normalize, options->output);
 	incstack_profile_destroy(both);
 	return error ? failed(error) : status;
 }

@@ -54,6 +54,8 @@ static int end_context(struct dhat *in)
 	uint32_t node = INCSTACK_PROFILE_ROOT;
 	int error = 0;
 
+	if (!in->depth)
+		return incstack__refuse(in->reader, "a context without frames");
 	for (size_t i = in->depth; i-- > 0 && !error;)
 		error = incstack__node_child(in->reader->profile, node, in->frames[i], &node);
 	for (uint32_t kind = 0; kind < INCSTACK__FOREIGN_KINDS && !error; kind++)

@@ -131,10 +131,11 @@ static int add_frame(struct heaptrack *in)
 static int on_pointer(struct heaptrack *in)
 {
 	struct pointer pointer = {.first = in->frames_used};
-	uint64_t address, module;
+	uint64_t module;
 	int error;
 
-	if (!next(in, &address) || !next(in, &module))
+	incstack__line_skip_spaces(&in->line);
+	if (!incstack__line_skip_digits(&in->line) || !next(in, &module))
 		return refuse(in, "an instruction pointer without a module");
 	do {
 		if (in->frames_used - pointer.first == INLINED_MOST)

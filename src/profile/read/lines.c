@@ -114,6 +114,17 @@ static unsigned digit_of(char digit)
 	return digit >= 'A' && digit <= 'F' ? (unsigned)(digit - 'A') + 10 : 255;
 }
 
+size_t incstack__line_skip_digits(struct incstack__line *line)
+{
+	const char *first = line->text;
+
+	while (line->length && digit_of(*line->text) < 16) {
+		line->text++;
+		line->length--;
+	}
+	return (size_t)(line->text - first);
+}
+
 bool incstack__line_number(struct incstack__line *line, unsigned base, uint64_t *number)
 {
 	const char *first = line->text;

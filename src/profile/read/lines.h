@@ -30,6 +30,8 @@ void incstack__lines_free(struct incstack__lines *lines);
 /* Whether a line begins with a text; if it does, the text is taken off. */
 bool incstack__line_skip(struct incstack__line *line, const char *text);
 void incstack__line_skip_spaces(struct incstack__line *line);
+/* Takes hexadecimal digits off the line, as many as there are. Returns their number. */
+size_t incstack__line_skip_digits(struct incstack__line *line);
 /* Takes a number to a base of 10 or 16 off the line. False: there is none, or it exceeds INT64_MAX. */
 bool incstack__line_number(struct incstack__line *line, unsigned base, uint64_t *number);
 

@@ -216,12 +216,10 @@ static struct incstack__foreign_frame frame_of(struct incstack__line text)
 static int take_frame(struct perf *in, struct incstack__line line)
 {
 	struct incstack__foreign_frame frame;
-	uint64_t address;
 
 	incstack__line_skip_spaces(&line);
 	(void)incstack__line_skip(&line, "0x");
-	if (!incstack__line_number(&line, 16, &address))
-		(void)take_word(&line); /* an address of the kernel exceeds INT64_MAX */
+	(void)incstack__line_skip_digits(&line);
 	incstack__line_skip_spaces(&line);
 	frame = frame_of(line);
 	return add_frame(in, &frame);
@@ -271,7 +269,6 @@ static int begin_sample(struct perf *in, struct incstack__line line)
 {
 	struct incstack__foreign_frame command = {0};
 	struct incstack__line word, rest;
-	uint64_t address;
 	int error;
 
 	if (!take_command(&line, &command.name))
@@ -282,11 +279,12 @@ static int begin_sample(struct perf *in, struct incstack__line line)
 		error = incstack__foreign_intern(in->reader, &command, &in->command);
 	in->in_sample = true;
 	in->depth = 0;
+	incstack__line_skip_spaces(&line);
 	rest = line;
 	word = take_word(&line);
 	/* Without -g, the only frame is on this line; behind a tracepoint are its fields. */
-	if (!error && word.length >= 4 && incstack__line_number(&word, 16, &address) &&
-	    !word.length)
+	if (!error && rest.length && rest.text[rest.length - 1] == ')' &&
+	    incstack__line_skip_digits(&word) >= 4 && !word.length)
 		error = take_frame(in, rest);
 	return error;
 }

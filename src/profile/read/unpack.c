@@ -8,6 +8,10 @@
 
 #include <incstack/error.h>
 
+/* A file of a few bytes may unpack to any size. */
+#define UNPACKED_LEAST (UINT64_C(256) << 20)
+#define UNPACKED_EACH 2048
+
 static ssize_t on_read(void *context, char *bytes, size_t size)
 {
 	struct incstack__unpacker *unpacker = context;
@@ -15,6 +19,12 @@ static ssize_t on_read(void *context, char *bytes, size_t size)
 
 	if (!unpacker->error)
 		unpacker->error = incstack__inflater_some(&unpacker->inflater, bytes, size, &got);
+	if (unpacker->inflater.inflated >
+	    UNPACKED_LEAST + unpacker->inflater.read * UNPACKED_EACH) {
+		unpacker->inflater.why = "the file unpacks to more than 2,048 times its size";
+		unpacker->error = INCSTACK_EFORMAT;
+		got = 0;
+	}
 	if (!unpacker->error || got)
 		return (ssize_t)got;
 	if (unpacker->error != INCSTACK_EIO)

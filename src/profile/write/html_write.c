@@ -37,7 +37,8 @@ static int put_data(struct incstack__page *page)
 	FILE *stream = page->stream;
 	int error;
 
-	fprintf(stream, "{\"diff\":%s,\"meta\":{", page->difference ? "true" : "false");
+	fprintf(stream, "{\"diff\":%s,\"shares\":%s,\"meta\":{",
+		page->difference ? "true" : "false", page->shares ? "true" : "false");
 	incstack__json_meta(page->profile, stream);
 	fputs("},\"kinds\":[", stream);
 	put_kinds(page);
@@ -135,10 +136,14 @@ const struct incstack__writer_ops incstack__write_html = {
 	.add = add,
 };
 
-int incstack__profile_write_difference(const struct incstack_profile *both, FILE *stream)
+int incstack__profile_write_difference(const struct incstack_profile *both, bool shares,
+				       FILE *stream)
 {
-	struct incstack__page page = {
-		.profile = both, .stream = stream, .difference = true, .most = BOXES_MOST};
+	struct incstack__page page = {.profile = both,
+				      .stream = stream,
+				      .difference = true,
+				      .shares = shares,
+				      .most = BOXES_MOST};
 	int error;
 
 	if (!both || !stream || both->kinds != 2)

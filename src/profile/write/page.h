@@ -19,6 +19,7 @@ struct incstack__page {
 	const struct incstack_profile *profile;
 	FILE *stream;
 	bool difference;
+	bool shares; /* of a difference: weights count relative to the total of their side */
 	size_t most; /* the number of boxes that the page may have */
 	struct incstack__boxes boxes;
 	uint32_t *number; /* of each box in the page, or of the box that stands for it */

@@ -134,30 +134,34 @@ static int put_frame(struct incstack__pprof_code *code, uint32_t number)
 	return error;
 }
 
-/* Returns the bits that tell what the frames of a module have. A mapping that was read has its own bits; a
- * pprof that is told less than there is looks for symbols itself. */
-static uint32_t has_of(const struct incstack_profile *profile,
-		       const struct incstack__mapping *mapping)
+/* Finds the bits that tell what the frames of each module have, by the module's number + 1. The caller frees
+ * them. */
+static int find_has(const struct incstack_profile *profile, uint32_t **found)
 {
-	uint32_t has = 0;
+	uint32_t *has = calloc(profile->modules.modules_used + 1, sizeof(*has));
 
-	if (mapping->has || mapping->limit || !mapping->module)
-		return mapping->has;
-	for (size_t i = 0; i < profile->frames_used; i++) {
+	*found = has;
+	for (size_t i = 0; has && i < profile->frames_used; i++) {
 		const struct incstack__frame *f = &profile->frames[i];
 
-		if (f->module != mapping->module)
-			continue;
-		has |= f->name != INCSTACK__NONE ? PPROF_HAS_FUNCTIONS : 0;
-		has |= f->file ? PPROF_HAS_FILES : 0;
-		has |= f->line ? PPROF_HAS_LINES : 0;
-		has |= f->flags & INCSTACK_OBJECT_VIRTUAL ? PPROF_HAS_INLINING : 0;
+		has[f->module] |= (f->name != INCSTACK__NONE ? PPROF_HAS_FUNCTIONS : 0) |
+				  (f->file ? PPROF_HAS_FILES : 0) |
+				  (f->line ? PPROF_HAS_LINES : 0) |
+				  (f->flags & INCSTACK_OBJECT_VIRTUAL ? PPROF_HAS_INLINING : 0);
 	}
-	return has;
+	return has ? 0 : INCSTACK_ENOMEM;
+}
+
+/* A mapping that was read has its own bits. A pprof that is told less than there is looks for symbols itself. */
+static uint32_t has_of(const uint32_t *has, const struct incstack__mapping *mapping)
+{
+	return mapping->has || mapping->limit || !mapping->module ? mapping->has
+								  : has[mapping->module];
 }
 
 /* Writes a mapping. Its identifier is its number + 1. */
-static int put_mapping(struct incstack__pprof_code *code, size_t number)
+static int put_mapping(struct incstack__pprof_code *code, size_t number,
+		       const uint32_t *has_by_module)
 {
 	const struct incstack__modules *all = &code->put->profile->modules;
 	const struct incstack__mapping *mapping = &all->mappings[number];
@@ -166,7 +170,7 @@ static int put_mapping(struct incstack__pprof_code *code, size_t number)
 								: &unknown;
 	pb_byte_t bytes[2 * PPROF_MAPPING_FIELDS * INCSTACK__VARINT_MAX];
 	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
-	const uint32_t has = has_of(code->put->profile, mapping);
+	const uint32_t has = has_of(has_by_module, mapping);
 	uint64_t file, build_id = 0;
 	int error = incstack__pprof_put_name(code->put, module->file, &file);
 
@@ -188,10 +192,14 @@ static int put_mapping(struct incstack__pprof_code *code, size_t number)
 int incstack__pprof_code_tables(struct incstack__pprof_code *code)
 {
 	const struct incstack_profile *profile = code->put->profile;
+	uint32_t *has = NULL;
 	int error = 0;
 
+	if (code->mappings < profile->modules.mappings_used)
+		error = find_has(profile, &has);
 	for (; code->mappings < profile->modules.mappings_used && !error; code->mappings++)
-		error = put_mapping(code, code->mappings);
+		error = put_mapping(code, code->mappings, has);
+	free(has);
 	for (; code->frames < profile->frames_used && !error; code->frames++)
 		error = put_frame(code, (uint32_t)code->frames);
 	return error;

@@ -93,7 +93,8 @@ static const char perf_text[] =
 	"\t    1159 hot+0x30 (/tmp/a dir/loop)\n"
 	"\n"
 	"sh  7  12.000000: sched:sched_switch: prev_comm=sh: 3\n"
-	"sh  7  12.100000:          9 cycles:  1155 [unknown] ([kernel.kallsyms])\n";
+	"sh  7  12.000000: sched:sched_switch:  dead beef\n"
+	"sh  7  12.100000:          9 cycles:  ffffffff81001155 [unknown] ([kernel.kallsyms])\n";
 
 START_TEST(perf_script)
 {
@@ -104,11 +105,11 @@ START_TEST(perf_script)
 	has(profile, 0,
 	    "my prog;hot;spin 50000\nmy prog;std::map<int, char (*) (int)>::find;hot;spin "
 	    "250000\nsh;libfoo.so.1 100\n");
-	has(profile, 1, "sh 1\n");
+	has(profile, 1, "sh 2\n");
 	has(profile, 2, "sh;[unknown] 9\n");
 	has(profile, 3,
 	    "my prog;hot;spin 1\nmy prog;std::map<int, char (*) (int)>::find;hot;spin 1\nsh "
-	    "1\nsh;[unknown] 1\nsh;libfoo.so.1 1\n");
+	    "2\nsh;[unknown] 1\nsh;libfoo.so.1 1\n");
 	ck_assert_int_eq(incstack_profile_kind(profile, 0, &kind), 0);
 	ck_assert_str_eq(kind.name, "cpu-clock:u");
 	ck_assert_str_eq(kind.unit, "nanoseconds");
@@ -140,7 +141,7 @@ static const char heaptrack_text[] =
 	"v 10400 3\nX ./a\ns 4 main\ns 3 a.c\ns 1 f\ns 1 g\n"
 	"i 1000 1 1 2 a\nt 1 0\n"
 	"i 1010 1 4 2 7 3 2 8\nt 2 1\n"
-	"i 2000 1\nt 3 0\n"
+	"i ffffffffff600000 1\nt 3 0\n"
 	"a 64 2\n+ 0\n+ 0\n- 0\nc 5\na 7 2\n+ 1\na 1 3\n+ 2\n- 2\n- 2\nR 9\n";
 
 START_TEST(heaptrack)
@@ -274,6 +275,8 @@ START_TEST(dhat)
 	refuses(INCSTACK_FORMAT_DHAT, "{\"dhatFileVersion\":1}", "other than 2");
 	refuses(INCSTACK_FORMAT_DHAT, "{\"dhatFileVersion\":2,\"mode\":\"copy\"}", "--mode");
 	refuses(INCSTACK_FORMAT_DHAT, DHAT_HEAD "{\"tb\":-1}]}", "no number");
+	refuses(INCSTACK_FORMAT_DHAT, DHAT_HEAD "{\"tb\":7,\"fs\":[]}],\"ftbl\":[\"f\"]}",
+		"without frames");
 	refuses(INCSTACK_FORMAT_DHAT, DHAT_HEAD "{\"tb\":1,\"fs\":[3]}],\"ftbl\":[\"a\"]}",
 		"not in the table");
 }
@@ -332,6 +335,27 @@ START_TEST(packed_streams)
 	ck_assert_int_eq(incstack_profile_format_of("x.pb.gz"), INCSTACK_FORMAT_PPROF);
 	ck_assert_int_eq(incstack_profile_format_of("x.gz"), 0);
 	ck_assert_int_eq(incstack_profile_format_of("massif"), INCSTACK_FORMAT_MASSIF);
+}
+END_TEST
+
+/* A packed file of a few kilobytes, which unpacks to half a gigabyte of empty lines. */
+START_TEST(packed_endlessly)
+{
+	enum { PART = 1 << 20, PARTS = 512 };
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
+	struct incstack_profile *profile = NULL;
+	char *part = malloc(PART), *packed = malloc(PART);
+	size_t size, used = 0;
+
+	memset(part, '\n', PART);
+	size = ZSTD_compress(packed, PART, part, PART, 3);
+	for (int i = 0; i < PARTS; i++, used += size)
+		memcpy(part + used, packed, size);
+	ck_assert_int_eq(read_bytes(part, used, INCSTACK_FORMAT_FOLDED, &profile, &problem),
+			 INCSTACK_EFORMAT);
+	ck_assert_str_eq(problem.why, "the file unpacks to more than 2,048 times its size");
+	free(part);
+	free(packed);
 }
 END_TEST
 
@@ -404,6 +428,7 @@ int main(void)
 	tcase_add_test(tests, dhat);
 	tcase_add_test(tests, packed_streams);
 	tcase_add_test(tests, packed_large);
+	tcase_add_test(tests, packed_endlessly);
 	tcase_add_test(tests, guess);
 	tcase_add_test(tests, cannot_be_written);
 	suite_add_tcase(suite, tests);

@@ -113,11 +113,34 @@ START_TEST(patterns_match_whole_texts)
 }
 END_TEST
 
+/* What the compiler adds is no part of the name; what only begins like it is. */
+START_TEST(suffixes)
+{
+	static const struct {
+		const char *name;
+		size_t base;
+	} all[] = {{"sort.part.0", 4},
+		   {"sort.partition", 14},
+		   {"worker.cold", 6},
+		   {"worker.cold_start", 17},
+		   {"f.constprop.0.isra.1", 1},
+		   {"f.llvm.123", 1},
+		   {"f.part1", 1},
+		   {"a.b", 3}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		ck_assert_msg(incstack__function_base(all[i].name, strlen(all[i].name)) ==
+				      all[i].base,
+			      "%s", all[i].name);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("names");
 	Suite *suite = suite_create("profile");
 
+	tcase_add_test(tests, suffixes);
 	tcase_add_test(tests, allocators_are_known_by_name);
 	tcase_add_test(tests, words_of_names_are_found);
 	tcase_add_test(tests, patterns_match_whole_texts);

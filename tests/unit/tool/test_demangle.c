@@ -97,6 +97,38 @@ START_TEST(endless_rust)
 END_TEST
 
 /* The same in C++: f(p<x, x>), where x is p<y, y>, and so on. Each p<...> becomes a substitution. */
+/* libiberty tries each of these twice, one inside of the other, before it prints anything. */
+START_TEST(endless_conversions)
+{
+	enum { DEPTH = 60 };
+	char name[1024];
+	char text[256];
+	char *at = name + sprintf(name, "_Z");
+
+	for (int i = 0; i < DEPTH; i++)
+		at += sprintf(at, "cvT_IL_Z");
+	at += sprintf(at, "1f");
+	for (int i = 0; i < DEPTH; i++)
+		at += sprintf(at, "EE");
+	ck_assert(!tool_demangle(name, text, sizeof(text)));
+	ck_assert(tool_demangle("_ZN1acviEv", text, sizeof(text)));
+	ck_assert_str_eq(text, "a::operator int()");
+}
+END_TEST
+START_TEST(endless_packs)
+{
+	char name[1024];
+	char text[256];
+	char *at = name + sprintf(name, "_Z1fDp1aI");
+
+	for (int i = 0; i < 40; i++)
+		at += sprintf(at, "S%d_", i % 10);
+	sprintf(at, "E");
+	ck_assert(!tool_demangle(name, text, sizeof(text)));
+	ck_assert(tool_demangle("_Z1fIJiiEEvDpT_", text, sizeof(text)));
+	ck_assert_str_eq(text, "void f<int, int>(int, int)");
+}
+END_TEST
 START_TEST(endless_cpp)
 {
 	enum { PAIRS = 30 };
@@ -142,6 +174,8 @@ int main(void)
 	tcase_add_loop_test(tests, each_name, 0, sizeof(names) / sizeof(names[0]));
 	tcase_add_test(tests, cut_off);
 	tcase_add_test(tests, endless_rust);
+	tcase_add_test(tests, endless_conversions);
+	tcase_add_test(tests, endless_packs);
 	tcase_add_test(tests, endless_cpp);
 	tcase_add_test(tests, long_names);
 	suite_add_tcase(suite, tests);

@@ -43,7 +43,9 @@ function rank(){
   /* Hues stay with the modules of the whole profile when the weight changes. */
   if(byModule)for(const [name] of ranked)if(!hueOf.has(name))hueOf.set(name,HUES[hueOf.size%HUES.length]);
 }
-function change(n){return part(n.v(1),1)-part(n.v(0),0);}
+/* What a difference compares: amounts, or shares of the totals. */
+function side(n,k){return data.shares?part(n.v(k),k):n.v(k);}
+function change(n){return side(n,1)-side(n,0);}
 function shade(name){
   let h=0;
   for(let i=0;i<name.length;i++)h=(h*31+name.charCodeAt(i))|0;
@@ -51,8 +53,8 @@ function shade(name){
 }
 function color(n){
   if(data.diff){
-    const d=change(n),all=Math.max(part(n.v(0),0),part(n.v(1),1))||1,s=Math.min(1,Math.abs(d)/all);
-    return Math.abs(d)<0.0005?'#d9dce2':'hsl('+(d>0?8:215)+' '+(35+55*s)+'% '+(86-26*s)+'%)';
+    const d=change(n),all=Math.max(side(n,0),side(n,1))||1,s=Math.min(1,Math.abs(d)/all);
+    return Math.abs(d)<(data.shares?0.0005:1)?'#d9dce2':'hsl('+(d>0?8:215)+' '+(35+55*s)+'% '+(86-26*s)+'%)';
   }
   const h=shade(n.name),light=(66+(h>>8)%12)+'%';
   if(n.fn<0)return 'hsl(220 8% '+light+')';

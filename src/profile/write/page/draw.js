@@ -115,7 +115,8 @@ function element({n,x,w,level,row,up}){
   return e;
 }
 function describe(n){
-  if(data.diff)return percent(part(n.v(0),0))+' to '+percent(part(n.v(1),1));
+  if(data.diff&&data.shares)return percent(side(n,0))+' to '+percent(side(n,1));
+  if(data.diff)return amount(n.v(0),0)+' to '+amount(n.v(1),1)+(change(n)?', '+(change(n)>0?'+':'-')+amount(Math.abs(change(n)),0):'');
   return amount(n.v(metric),metric)+' ('+percent(part(n.v(metric),metric))+')';
 }
 /* Where it is in the source. A box may stand for calls from several lines. */
