@@ -188,6 +188,30 @@ def heaptrack_leaks(incstack, program, source, folder):
     return chains_of(Pprof(out), "leak", source)
 
 
+def line_leaks(incstack, program, folder):
+    """What the report says is still live at exit, by line of the program's own source."""
+    trace = folder / f"{program.name}.heap"
+    report = json.loads(subprocess.run([incstack, "report", "--json", "--allocators", trace], check=True,
+                                       capture_output=True).stdout)
+    at = [kind["name"] for kind in report["kinds"]].index(KINDS["leak"])
+    lines = Counter()
+    for line in report["lines"]:
+        if line["file"]:
+            lines[Path(line["file"]).name, line["line"]] += line["own"][at]
+    return lines
+
+
+def check_lines(lines, wanted, source):
+    """Several chains may end on one line."""
+    sums = Counter()
+    for frames, amount in wanted.items():
+        sums[source.name, frames[0][0]] += amount
+    for place, amount in sums.items():
+        if lines[place] != amount:
+            print(f"the report has {lines[place]} bytes at {place}, not {amount}")
+    return sum(lines[place] != amount for place, amount in sums.items())
+
+
 def main(incstack, source, folder):
     folder.mkdir(parents=True, exist_ok=True)
     flags, wanted = expectations(source)
@@ -195,6 +219,8 @@ def main(incstack, source, folder):
     command = "cpu" if "cpu" in wanted else "heap"
     profile = profile_of(incstack, command, program, folder)
     failed = sum(check(chains_of(profile, kind, source), wanted[kind], kind, "incstack") for kind in wanted)
+    if "leak" in wanted:
+        failed += check_lines(line_leaks(incstack, program, folder), wanted["leak"], source)
     if "leak" in wanted and shutil.which("valgrind"):
         failed += check(dhat_leaks(program, source, folder), wanted["leak"], "leak", "DHAT")
     if "leak" in wanted and shutil.which("heaptrack"):

@@ -8,6 +8,7 @@
 
 #include "tool/elide.h"
 #include "tool/names.h"
+#include "own_source.h"
 #include "report.h"
 #include "profile/nodes.h"
 
@@ -120,20 +121,54 @@ static void put_line(const struct tool_report *report, const struct line *line, 
 		fprintf(out, "... these %u again and again, %u times\n", line->period, line->times);
 }
 
-static void put_lines(const struct tool_report *report, const struct line *lines, size_t count,
-		      FILE *out)
+/* Returns the first line of the program's own source, or the number of all lines. */
+static size_t own_of(const struct line *lines, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && (lines[i].frame == NULL || !tool_source_is_own(lines[i].frame->file)))
+		i++;
+	return i;
+}
+
+/* Which lines of a context are shown: the first ones, the innermost one of the program's own source, the last
+ * ones. */
+struct shown {
+	size_t first, own, last; /* below `first`, equal to `own`, or from `last` on */
+};
+
+static struct shown shown_of(const struct tool_report *report, const struct line *lines,
+			     size_t count)
 {
 	const size_t most = report->wish->frames;
 	const size_t outer = most / 4;
 	const size_t inner = most - outer - 1;
+	struct shown shown = {inner, own_of(lines, count), count - outer};
+
+	if (count <= most)
+		return (struct shown){count, count, count};
+	if (shown.own >= inner && shown.own < shown.last && inner > 2)
+		shown.first =
+			inner - 2; /* the own line, and another line that says what is left out */
+	return shown;
+}
+
+static void put_lines(const struct tool_report *report, const struct line *lines, size_t count,
+		      FILE *out)
+{
+	const struct shown shown = shown_of(report, lines, count);
+	size_t left_out = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		if (i >= shown.first && i != shown.own && i < shown.last) {
+			left_out++;
+			continue;
+		}
 		if (i > 0)
 			fprintf(out, "%20s", "");
-		if (count > most && i == inner) {
-			fprintf(out, "... %zu more\n%20s", count - inner - outer, "");
-			i = count - outer;
-		}
+		if (left_out > 0)
+			fprintf(out, "... %zu more\n%20s", left_out, "");
+		left_out = 0;
 		put_line(report, &lines[i], out);
 	}
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums the weights of contexts by the line where they end. Names and files are interned by the profile, so
- * equal ones are one pointer.
+ * Sums the weights of contexts by the line where they end, or by the innermost line of the program's own source.
+ * Names and files are interned by the profile, so equal ones are one pointer.
  */
 #include "places.h"
 
 #include <stdlib.h>
 
 #include "base/table.h"
+#include "own_source.h"
 #include "profile/nodes.h"
 
 static void describe(const struct incstack_profile *profile, uint32_t number,
@@ -15,6 +16,19 @@ static void describe(const struct incstack_profile *profile, uint32_t number,
 {
 	*node = (struct incstack_profile_node){.size = sizeof(*node)};
 	(void)incstack_profile_node(profile, number, node);
+}
+
+/* Describes the innermost caller whose source is the program's own, or the node itself if there is none. */
+static void describe_own(const struct incstack_profile *profile, uint32_t number,
+			 struct incstack_profile_node *node)
+{
+	for (uint32_t at = number; at != INCSTACK_PROFILE_ROOT;
+	     at = incstack__profile_parent(profile, at)) {
+		describe(profile, at, node);
+		if (tool_source_is_own(node->frame.file))
+			return;
+	}
+	describe(profile, number, node);
 }
 
 static bool is_at(const struct tool_place *place, const struct incstack_profile_frame *frame)
@@ -54,13 +68,16 @@ static uint32_t place_of(struct tool_places *places, struct incstack__table *tab
 }
 
 static int add_node(struct tool_places *places, struct incstack__table *table,
-		    const struct incstack_profile *profile, uint32_t number)
+		    const struct incstack_profile *profile, uint32_t number, bool by_own_source)
 {
 	struct incstack_profile_node node;
 	struct incstack_profile_kind kind;
 	uint32_t at;
 
-	describe(profile, number, &node);
+	if (by_own_source)
+		describe_own(profile, number, &node);
+	else
+		describe(profile, number, &node);
 	at = place_of(places, table, &node.frame);
 	if (at == INCSTACK__NONE)
 		return INCSTACK_ENOMEM;
@@ -69,7 +86,8 @@ static int add_node(struct tool_places *places, struct incstack__table *table,
 	return 0;
 }
 
-int tool_places_find(const struct incstack_profile *profile, struct tool_places *places)
+int tool_places_find(const struct incstack_profile *profile, bool by_own_source,
+		     struct tool_places *places)
 {
 	const uint32_t count = incstack_profile_nodes(profile);
 	struct incstack__table table;
@@ -78,7 +96,7 @@ int tool_places_find(const struct incstack_profile *profile, struct tool_places 
 	*places = (struct tool_places){0};
 	for (uint32_t i = 1; i < count && !error; i++)
 		if (incstack__profile_weighs(profile, i))
-			error = add_node(places, &table, profile, i);
+			error = add_node(places, &table, profile, i, by_own_source);
 	free(table.slots);
 	if (error) {
 		free(places->all);

@@ -5,6 +5,8 @@
 #ifndef INCSTACK_TOOL_PLACES_H
 #define INCSTACK_TOOL_PLACES_H
 
+#include <stdbool.h>
+
 #include <incstack/profile.h>
 
 /* A function, or a line of a function if lines are known. */
@@ -21,9 +23,11 @@ struct tool_places {
 	size_t count;
 };
 
-/* Sums the weights by line. The caller frees places->all. Returns 0 or
+/* Sums the weights by line. With `by_own_source`, a weight counts at the line of the innermost caller whose source
+ * is not a library's, as a line of a library's header says little. The caller frees places->all. Returns 0 or
  * INCSTACK_ENOMEM. */
-int tool_places_find(const struct incstack_profile *profile, struct tool_places *places);
+int tool_places_find(const struct incstack_profile *profile, bool by_own_source,
+		     struct tool_places *places);
 /* Orders them by a kind of weight, the heaviest first. */
 void tool_places_sort(struct tool_places *places, uint32_t kind);
 

@@ -157,7 +157,8 @@ static int take_profile(struct tool_report *report, const struct incstack_profil
 
 	report->profile = profile;
 	error = incstack__profile_sums(profile, &report->sums);
-	return error != 0 ? error : tool_places_find(profile, &report->places);
+	return error != 0 ? error
+			  : tool_places_find(profile, !tool_report_is_cpu(report), &report->places);
 }
 
 static void release(struct tool_report *report)
