@@ -204,8 +204,9 @@ static void find_call(const struct unit *unit, Dwarf_Die *die, struct tool_sourc
 {
 	const int file = number_of(die, DW_AT_call_file);
 
-	/* Without the attribute, the number is 0, which is a file of its own in DWARF 5. */
-	if (file > 0 && unit->files != NULL && (size_t)file < unit->file_count)
+	/* Without the attribute, the number is 0, which is the unit's own file in DWARF 5. */
+	if (dwarf_hasattr(die, DW_AT_call_file) != 0 && unit->files != NULL &&
+	    (size_t)file < unit->file_count)
 		caller->file = text_or_null(dwarf_filesrc(unit->files, (size_t)file, NULL, NULL));
 	caller->line = number_of(die, DW_AT_call_line);
 }
