@@ -30,7 +30,8 @@ static void put(struct incstack__columns *columns, enum incstack__packed_column 
 
 	if (one->room - one->used < count && !incstack__columns_grow(columns, which, count))
 		return;
-	memcpy(one->data + one->used, bytes, count);
+	if (count > 0) /* a column without bytes may have no memory yet */
+		memcpy(one->data + one->used, bytes, count);
 	one->used += count;
 }
 
