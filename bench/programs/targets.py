@@ -72,7 +72,7 @@ def statements(path, size):
 def preprocessed(path):
     """Sources of the library in one file, so that cc1 compiles them without its driver."""
     names = ["profiler/tracefile/read.c", "profiler/tool/report/symbols.c"]
-    text = subprocess.run(["gcc", "-E", "-D_GNU_SOURCE=", "-Iinclude", "-Isrc", "-x", "c", "-"],
+    text = subprocess.run(["gcc", "-E", "-D_GNU_SOURCE=", "-Iinclude", "-Isrc", "-Iprofiler", "-x", "c", "-"],
                           input="".join(f'#include "{name}"\n' for name in names), cwd=ROOT,
                           check=True, capture_output=True, text=True).stdout
     return write(path, text)
