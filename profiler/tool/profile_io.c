@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -170,20 +169,6 @@ int tool_profile_read(const char *path, int format, struct incstack__profile_inp
 	return error ? TOOL_FAILED : TOOL_DONE;
 }
 
-static bool ends_with(const char *path, const char *suffix)
-{
-	const size_t length = strlen(path);
-	const size_t size = strlen(suffix);
-
-	return length >= size && strcmp(path + length - size, suffix) == 0;
-}
-
-/* Whether readers expect a packed file behind a name that also shows its format. */
-static bool is_packed_name(const char *path)
-{
-	return ends_with(path, ".zst") || (ends_with(path, ".gz") && !ends_with(path, ".pb.gz"));
-}
-
 int tool_output_format(const char *path, int format)
 {
 	int found = format ? format : incstack_profile_format_of(path);
@@ -191,7 +176,7 @@ int tool_output_format(const char *path, int format)
 	if (!found)
 		fprintf(stderr, "incstack: %s: its suffix names no format; use --format\n",
 			strcmp(path, "-") ? tool_name(path) : "(stdout)");
-	if (found && !format && is_packed_name(path)) {
+	if (found && !format && incstack__profile_format_packed(path)) {
 		fprintf(stderr,
 			"incstack: %s: profiles are read packed, but written plain; leave out the "
 			"suffix, and pack the file afterwards\n",

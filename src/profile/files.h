@@ -25,6 +25,11 @@ struct incstack__profile_input {
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 int incstack__profile_format_writes(int format);
 
+/* Whether the name of a file shows, behind its format, that the file is packed by gzip or zstd. A pprof file is
+ * packed anyhow.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+int incstack__profile_format_packed(const char *path);
+
 /* Returns the format of another program's file by its first bytes, and goes back to the beginning of the
  * stream, which must be able to seek; 0: it is none of these.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */

@@ -78,6 +78,15 @@ int incstack_profile_format_of(const char *path)
 	return 0;
 }
 
+int incstack__profile_format_packed(const char *path)
+{
+	const struct format *row =
+		row_of((enum incstack_profile_format)incstack_profile_format_of(path));
+
+	return row->suffix && strcmp(path, row->name) != 0 &&
+	       !ends_with(path, strlen(path), row->suffix);
+}
+
 int incstack__profile_format_writes(int format)
 {
 	return row_of((enum incstack_profile_format)format)->write != NULL;

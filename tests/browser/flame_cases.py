@@ -266,7 +266,7 @@ seen.everything=[weights.total[0][0],whole.functions(0).own.join()!==''];
     "moved": [1, 71], "escaped": None, "everything": [100, True],
 })
 
-case("diff", "diff", """
+DIFFERENCE = """
 seen.rows=document.querySelectorAll('#time *').length;
 seen.title=$('title').textContent;
 seen.sides=$('metrics').textContent;
@@ -274,20 +274,9 @@ const c=name=>box(name).style.background;
 const red=rgb=>{const [r,,b]=rgb.match(/[0-9]+/g).map(Number);return r>b?'more':r<b?'less':'same';};
 seen.colors=[red(c('std::sort')),red(c('</'+'script><b>"x"\\\\'))];
 box('std::sort').click();seen.path=path();
-""", {
-    "title": "Flame graph: difference", "sides": "a 100b 100", "colors": ["less", "more"],
-    "rows": 0, "path": "std::sort30 to 10, -20all > main > parse > std::sort",
-})
-
-case("diff_shares", "shares", """
-seen.rows=document.querySelectorAll('#time *').length;
-seen.title=$('title').textContent;
-seen.sides=$('metrics').textContent;
-const c=name=>box(name).style.background;
-const red=rgb=>{const [r,,b]=rgb.match(/[0-9]+/g).map(Number);return r>b?'more':r<b?'less':'same';};
-seen.colors=[red(c('std::sort')),red(c('</'+'script><b>"x"\\\\'))];
-box('std::sort').click();seen.path=path();
-""", {
-    "title": "Flame graph: difference", "sides": "a 100b 100", "colors": ["less", "more"],
-    "rows": 0, "path": "std::sort30.0% to 10.0%all > main > parse > std::sort",
-})
+"""
+for page, path in (("diff", "30 to 10, -20"), ("shares", "30.0% to 10.0%")):
+    case("difference_" + page, page, DIFFERENCE, {
+        "title": "Flame graph: difference", "sides": "a 100b 100", "colors": ["less", "more"],
+        "rows": 0, "path": f"std::sort{path}all > main > parse > std::sort",
+    })

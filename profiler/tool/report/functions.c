@@ -90,11 +90,12 @@ static void short_amount(uint64_t value, bool is_bytes, char text[16])
 
 static void print_titles(const struct tool_report *report, FILE *out)
 {
+	unsigned own = 0;
 	unsigned total = 0;
 
-	for (unsigned i = OWN; i < COLUMNS; i++)
-		total += is_shown(report, i);
-	fprintf(out, "\n%*s", OWN * WIDTH, "by itself");
+	for (unsigned i = 0; i < COLUMNS; i++)
+		*(i < OWN ? &own : &total) += is_shown(report, i);
+	fprintf(out, "\n%*s", (int)own * WIDTH, "by itself");
 	if (total > 0)
 		fprintf(out, "%*s", (int)total * WIDTH, "with callees");
 	fputc('\n', out);

@@ -31,17 +31,26 @@ static bool next_sibling(Dwarf_Die *die, uint64_t *left)
 	       tool_source_spend(left);
 }
 
+/* Gets the next range of addresses of an entry. *at is 0 before the first one. */
+static bool next_range(Dwarf_Die *die, ptrdiff_t *at, Dwarf_Addr *low, Dwarf_Addr *high,
+		       uint64_t *left)
+{
+	Dwarf_Addr base;
+
+	*at = dwarf_ranges(die, *at, &base, low, high);
+	return *at > 0 && tool_source_spend(left);
+}
+
 /* ---- what is inlined into a function --------------------------------------------------------- */
 
 static void add_inlined(struct tool_function *function, Dwarf_Die *die, unsigned depth,
 			uint64_t *left)
 {
-	Dwarf_Addr base;
 	Dwarf_Addr low;
 	Dwarf_Addr high;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && tool_source_spend(left)) {
+	while (next_range(die, &at, &low, &high, left)) {
 		struct tool_inlined *more =
 			tool_with_room(function->inlined, function->inlined_count, sizeof(*more));
 
@@ -74,12 +83,11 @@ static void walk_function(struct tool_function *function, Dwarf_Die *parent, uns
 
 static void add_function(struct tool_functions *functions, Dwarf_Die *die, uint64_t *left)
 {
-	Dwarf_Addr base;
 	Dwarf_Addr low;
 	Dwarf_Addr high;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && tool_source_spend(left)) {
+	while (next_range(die, &at, &low, &high, left)) {
 		struct tool_function *more =
 			tool_with_room(functions->functions, functions->count, sizeof(*more));
 
