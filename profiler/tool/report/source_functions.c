@@ -31,14 +31,17 @@ static bool next_sibling(Dwarf_Die *die, uint64_t *left)
 	       tool_source_spend(left);
 }
 
-/* Gets the next range of addresses of an entry. *at is 0 before the first one. */
-static bool next_range(Dwarf_Die *die, ptrdiff_t *at, Dwarf_Addr *low, Dwarf_Addr *high,
-		       uint64_t *left)
-{
-	Dwarf_Addr base;
+/* A walk over the ranges of addresses of an entry; all zero before the first one. `base` belongs to libdw, which
+ * counts later ranges from it. */
+struct ranges {
+	ptrdiff_t at;
+	Dwarf_Addr base, low, high;
+};
 
-	*at = dwarf_ranges(die, *at, &base, low, high);
-	return *at > 0 && tool_source_spend(left);
+static bool next_range(Dwarf_Die *die, struct ranges *ranges, uint64_t *left)
+{
+	ranges->at = dwarf_ranges(die, ranges->at, &ranges->base, &ranges->low, &ranges->high);
+	return ranges->at > 0 && tool_source_spend(left);
 }
 
 /* ---- what is inlined into a function --------------------------------------------------------- */
@@ -46,18 +49,17 @@ static bool next_range(Dwarf_Die *die, ptrdiff_t *at, Dwarf_Addr *low, Dwarf_Add
 static void add_inlined(struct tool_function *function, Dwarf_Die *die, unsigned depth,
 			uint64_t *left)
 {
-	Dwarf_Addr low;
-	Dwarf_Addr high;
-	ptrdiff_t at = 0;
+	struct ranges ranges = {0};
 
-	while (next_range(die, &at, &low, &high, left)) {
+	while (next_range(die, &ranges, left)) {
 		struct tool_inlined *more =
 			tool_with_room(function->inlined, function->inlined_count, sizeof(*more));
 
 		if (more == NULL)
 			return;
 		function->inlined = more;
-		more[function->inlined_count++] = (struct tool_inlined){low, high, depth, *die};
+		more[function->inlined_count++] =
+			(struct tool_inlined){ranges.low, ranges.high, depth, *die};
 	}
 }
 
@@ -83,11 +85,9 @@ static void walk_function(struct tool_function *function, Dwarf_Die *parent, uns
 
 static void add_function(struct tool_functions *functions, Dwarf_Die *die, uint64_t *left)
 {
-	Dwarf_Addr low;
-	Dwarf_Addr high;
-	ptrdiff_t at = 0;
+	struct ranges ranges = {0};
 
-	while (next_range(die, &at, &low, &high, left)) {
+	while (next_range(die, &ranges, left)) {
 		struct tool_function *more =
 			tool_with_room(functions->functions, functions->count, sizeof(*more));
 
@@ -95,8 +95,8 @@ static void add_function(struct tool_functions *functions, Dwarf_Die *die, uint6
 			return;
 		functions->functions = more;
 		more[functions->count++] = (struct tool_function){
-			.low = low,
-			.high = high,
+			.low = ranges.low,
+			.high = ranges.high,
 			.die = *die,
 		};
 	}
