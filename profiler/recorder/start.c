@@ -74,6 +74,7 @@ static void configure(const char *configuration)
 	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
+	r->resident = option(configuration, "resident", NULL, 0) == 1;
 	r->pid = incstack__kernel_getpid();
 	incstack__kind->configured();
 }
@@ -194,6 +195,7 @@ static void begin_again(const struct incstack__recording *parent)
 	r->why = parent->why;
 	r->crosscheck = parent->crosscheck;
 	r->follow = parent->follow;
+	r->resident = parent->resident;
 	r->wiped = parent->wiped;
 	r->epoch = parent->epoch;
 	r->unloading = parent->unloading;

@@ -31,6 +31,8 @@ static const char help[] =
 	"                        libunwind (default): very slow\n"
 	"                        own: the recorder's own walk; every 997th trace of a thread\n"
 	"                        is compared with libunwind instead\n"
+	"  --resident            when the recording ends, look which memory is resident: the report\n"
+	"                        then tells it for each context, and what the allocator keeps\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"      --folded          also write FILE.folded: one line per context, for other tools\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
@@ -88,6 +90,7 @@ int tool_heap(int argc, char **argv)
 {
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
+					      {"resident", no_argument, NULL, 'r'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {
@@ -99,6 +102,9 @@ int tool_heap(int argc, char **argv)
 		switch (option) {
 		case 'i':
 			options.interval = bytes_of(optarg);
+			break;
+		case 'r':
+			options.is_resident = true;
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -73,6 +73,7 @@ enum incstack__tracefile_block_type {
 	INCSTACK__TRACEFILE_MODULES = 1,
 	INCSTACK__TRACEFILE_BATCH = 2,
 	INCSTACK__TRACEFILE_TALLY = 3,
+	INCSTACK__TRACEFILE_MOMENT = 4, /* moment.h */
 };
 
 #define INCSTACK__TRACEFILE_BLOCK_MAGIC 0x4b4c4249u /* "IBLK" */

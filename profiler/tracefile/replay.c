@@ -259,19 +259,25 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation stands for. An
- * allocation of s bytes is sampled with the probability 1 - exp(-s / interval). Each sample counts
- * as s divided by this probability, so that sums are right on average. */
+/* Returns how many bytes an allocation stands for. An allocation of s bytes is sampled with the
+ * probability 1 - exp(-s / interval). Each sample counts as s divided by this probability, so that
+ * sums are right on average. */
+double incstack__replay_weight(const struct incstack__replay *replay, uint64_t bytes)
+{
+	const double size = bytes > 0 ? (double)bytes : 1.0;
+
+	if (replay->interval <= 1)
+		return (double)bytes;
+	return size / -expm1(-size / (double)replay->interval);
+}
+
+/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation stands for. */
 static double weight_of(const struct incstack__replay *replay,
 			const struct incstack__tracefile_event *event)
 {
-	const double size = event->size > 0 ? (double)event->size : 1.0;
-
 	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return (double)event->size * (double)replay->interval;
-	if (replay->interval <= 1)
-		return (double)event->size;
-	return size / -expm1(-size / (double)replay->interval);
+	return incstack__replay_weight(replay, event->size);
 }
 
 /* Returns how many allocations of this size `weight` bytes are. The node keeps the fraction. */
@@ -421,7 +427,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 			return INCSTACK_ENOMEM;
 	}
 	settle_peaks(replay);
-	return more;
+	return more != 0 ? more : incstack__replay_resident(replay);
 }
 
 void incstack__replay_free(struct incstack__replay *replay)
@@ -431,6 +437,7 @@ void incstack__replay_free(struct incstack__replay *replay)
 	incstack__cct_free(&replay->cct);
 	incstack__curve_free(&replay->curve);
 	incstack__shares_free(&replay->shares);
+	incstack__resident_free(&replay->resident);
 	free(replay->table);
 	free(replay->samples);
 	replay->table = NULL;

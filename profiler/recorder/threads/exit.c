@@ -349,6 +349,7 @@ static bool all_written(void)
 
 void incstack__record_exit(void)
 {
+	struct incstack__record_moment moment = {.memory = NULL};
 	struct incstack__protection before;
 
 	if (not_ours())
@@ -359,9 +360,12 @@ void incstack__record_exit(void)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__kind->stop();
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	if (!incstack__recording.stopping) /* else it goes on */
+	if (!incstack__recording.stopping) { /* else it goes on */
 		incstack__record_resident();
+		incstack__record_moment_look(&moment);
+	}
 	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_PROCESS);
+	incstack__record_moment_write(&moment);
 	if (all_written())
 		incstack__spool_remove();
 	incstack__record_unprotect(&before);

@@ -27,6 +27,7 @@ struct tool_record_options {
 	const char *mode;            /* null: "patch" */
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
+	bool is_resident;     /* whether the pages are looked at when the recording ends */
 	int is_wall;          /* whether the time in which a thread waits is sampled, too */
 	int by_thread;        /* whether contexts begin with the name of their thread */
 	bool folded;          /* whether FILE.folded is written */

@@ -22,9 +22,10 @@ struct column {
 static const struct column all_columns[] = {
 	{"bytes", "allocated", false},   {"calls", "allocations", false},
 	{"temp", "temporary", false},    {"peak", "live at peak", false},
-	{"exit", "live at exit", false}, {"bytes", "allocated", true},
-	{"calls", "allocations", true},  {"temp", "temporary", true},
-	{"peak", "live at peak", true},  {"exit", "live at exit", true},
+	{"exit", "live at exit", false}, {"resid", "resident", false},
+	{"bytes", "allocated", true},    {"calls", "allocations", true},
+	{"temp", "temporary", true},     {"peak", "live at peak", true},
+	{"exit", "live at exit", true},  {"resid", "resident", true},
 };
 
 enum { COLUMNS = sizeof(all_columns) / sizeof(all_columns[0]), OWN = COLUMNS / 2, WIDTH = 8 };
@@ -32,14 +33,17 @@ enum { COLUMNS = sizeof(all_columns) / sizeof(all_columns[0]), OWN = COLUMNS / 2
 /* Which of them are shown. A page has room for some; the others are in the full report. */
 static bool is_shown(const struct tool_report *report, unsigned i)
 {
-	const bool is_temporary = i == 2 || i == 2 + OWN;
+	const bool is_temporary = i % OWN == 2;
+	uint32_t kind;
 
 	if (is_temporary && report->replay->interval > 1)
 		return false; /* a sampled allocation does not show the thread's next */
+	if (tool_kind_number(report->profile, all_columns[i].kind, &kind) != TOOL_DONE)
+		return false;
 	if (i < OWN)
 		return true;
 	return report->wish->columns >= 100 &&
-	       (i == 5 || i == 8 || i == 9 || report->wish->is_full);
+	       (i == OWN || i == OWN + 3 || i == OWN + 4 || report->wish->is_full);
 }
 
 /* The numbers of a column's kind; 0 if there is none. */

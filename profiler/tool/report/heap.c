@@ -18,6 +18,8 @@ static const struct section {
 } contexts[] = {
 	{"live at peak", "Live at the peak", true},
 	{"live at exit", "Still live at exit", true},
+	{"resident", "Live and resident", true},
+	{"swapped", "Live and swapped out", true},
 	{"allocated", "Allocated", false},
 	{"allocations", "Allocations", false},
 	{"temporary", "Temporary allocations", false},
@@ -119,6 +121,7 @@ void tool_report_heap(const struct tool_report *report, FILE *out)
 	tool_report_head(report, "Heap profile", out);
 	print_totals(report, out);
 	tool_report_memory(report, out);
+	tool_report_resident(report, out);
 	if (tool_report_is_attached(report))
 		tool_report_ticks(report, out);
 	tool_report_functions(report, out);

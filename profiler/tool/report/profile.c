@@ -11,12 +11,17 @@
 #include "report.h"
 #include "profile/files.h"
 
-enum { KIND_PEAK = 3 }; /* which users see first */
+enum {
+	KIND_PEAK = 3, /* which users see first */
+	KIND_RESIDENT = 5,
+};
 
 static const struct incstack_profile_kind kinds[] = {
 	{"allocated", "bytes"},    {"allocations", "count"},
 	{"temporary", "count"},    [KIND_PEAK] = {"live at peak", "bytes"},
 	{"live at exit", "bytes"},
+	/* If somebody has looked which memory was resident. */
+	[KIND_RESIDENT] = {"resident", "bytes"}, {"swapped", "bytes"},
 };
 
 static const struct incstack_profile_kind cpu_kinds[] = {
@@ -67,11 +72,22 @@ static int child_of_code(struct incstack_profile *profile, const struct tool_rep
 	return error;
 }
 
-static int weigh(struct incstack_profile *profile, uint32_t node,
-		 const struct incstack__cct_values *values)
+/* Adds the weights of a node of the tree. */
+static int weigh(struct incstack_profile *profile, const struct tool_report *report, uint32_t node,
+		 const struct incstack__cct_node *of)
 {
-	const uint64_t weights[] = {values->bytes, values->calls, values->temporary, values->peak,
-				    values->live};
+	const struct incstack__resident *resident = &report->replay->resident;
+	const struct incstack__cct_values *values = &of->values;
+	const ptrdiff_t number = of - report->replay->cct.nodes;
+	const uint64_t weights[] = {
+		values->bytes,
+		values->calls,
+		values->temporary,
+		values->peak,
+		values->live,
+		resident->resident != NULL ? resident->resident[number] : 0,
+		resident->resident != NULL ? resident->swapped[number] : 0,
+	};
 
 	return incstack_profile_add_weights(profile, node, weights);
 }
@@ -105,7 +121,7 @@ static int add_deep(struct incstack_profile *profile, const struct tool_report *
 		inner[i] = &nodes[inner[i - 1]->parent];
 	for (unsigned i = INNERMOST; i-- > 0 && error == 0;)
 		error = child_of_code(profile, report, node, inner[i]->code, &node);
-	return error != 0 ? error : weigh(profile, node, &context->values);
+	return error != 0 ? error : weigh(profile, report, node, context);
 }
 
 uint64_t tool_report_deep(const struct tool_report *report)
@@ -157,7 +173,7 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 						    : 0;
 	}
 	error = child_of_code(profile, report, parent, context->code, &nodes[i]);
-	return error != 0 ? error : weigh(profile, nodes[i], &context->values);
+	return error != 0 ? error : weigh(profile, report, nodes[i], context);
 }
 
 static int fill(struct incstack_profile *profile, const struct tool_report *report)
@@ -190,11 +206,22 @@ static int set_default(struct incstack_profile *profile, const struct tool_repor
 #define CREATE(kinds, profile) \
 	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
 
+/* Returns how many kinds a heap profile has. */
+static uint32_t heap_kinds(const struct tool_report *report)
+{
+	const struct incstack__resident *resident = &report->replay->resident;
+
+	if (resident->resident == NULL)
+		return KIND_RESIDENT;
+	return resident->live_swapped > 0 ? KIND_RESIDENT + 2 : KIND_RESIDENT + 1;
+}
+
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
 	int error = tool_report_is_wall(report)  ? CREATE(wall_kinds, profile)
 		    : tool_report_is_cpu(report) ? CREATE(cpu_kinds, profile)
-						 : CREATE(kinds, profile);
+						 : incstack_profile_create(
+							     kinds, heap_kinds(report), profile);
 
 	if (error == 0) {
 		error = fill(*profile, report);

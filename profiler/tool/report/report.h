@@ -88,6 +88,8 @@ void tool_report_threads(const struct tool_report *report, FILE *out);
 void tool_report_sizes(const struct tool_report *report, FILE *out);
 /* memory.c: the memory of the process, which is more than what malloc handed out. */
 void tool_report_memory(const struct tool_report *report, FILE *out);
+/* resident.c: which memory was resident, if somebody has looked. */
+void tool_report_resident(const struct tool_report *report, FILE *out);
 /* Returns how more of it can be seen, or null. */
 const char *tool_report_hint(const struct tool_report *report);
 /* Whether the user wants to see this kind. */
