@@ -177,9 +177,9 @@ static bool look_at_pages(struct writer *writer)
 
 	for (uint64_t page = writer->area.low / PAGE_BYTES; page < end;) {
 		const uint64_t wanted = end - page < WORDS ? end - page : WORDS;
-		const int64_t got = source->read(source->pagemap, writer->work->words,
-						 wanted * sizeof(uint64_t),
-						 page * sizeof(uint64_t));
+		const int64_t got =
+			source->read(source->pagemap, writer->work->words,
+				     wanted * sizeof(uint64_t), page * sizeof(uint64_t));
 		const uint64_t count = got > 0 ? (uint64_t)got / sizeof(uint64_t) : 0;
 
 		if (count == 0)
@@ -286,8 +286,9 @@ static uint64_t counted(const char *text, const char *name)
 static void take_counts(struct work *work)
 {
 	const struct incstack__moment_source *source = work->source;
-	const int64_t got =
-		source->rollup >= 0 ? source->read(source->rollup, work->text, TEXT_BYTES - 1, 0) : 0;
+	const int64_t got = source->rollup >= 0
+				    ? source->read(source->rollup, work->text, TEXT_BYTES - 1, 0)
+				    : 0;
 
 	work->text[got > 0 ? got : 0] = '\0';
 	work->block.head.resident = counted(work->text, "\nRss:");
@@ -309,9 +310,12 @@ struct incstack__moment_block *incstack__moment_look(const struct incstack__mome
 			  .type = INCSTACK__TRACEFILE_MOMENT},
 		.head = {.page_bytes = PAGE_BYTES},
 	};
+	/* In the process itself, nothing of this memory may be new to the kernel after it has counted. */
+	memset(work->words, 0, sizeof(work->words));
+	memset(work->text, 0, sizeof(work->text));
+	take_counts(work);
 	if (!look_at_areas(&writer))
 		return NULL;
-	take_counts(work);
 	work->block.block.length = (uint32_t)(sizeof(work->block.head) + writer.used);
 	return &work->block;
 }

@@ -16,7 +16,7 @@ enum incstack__page {
 	INCSTACK__PAGE_ABSENT, /* was never touched, or was given back */
 	INCSTACK__PAGE_OWN,    /* anonymous memory of this process alone */
 	INCSTACK__PAGE_COMMON, /* anonymous; another process has it, too (fork), or it was only read */
-	INCSTACK__PAGE_FILE,   /* of a file, or of shared memory */
+	INCSTACK__PAGE_FILE, /* of a file, or of shared memory */
 	INCSTACK__PAGE_SWAPPED,
 	INCSTACK__PAGES,
 };

@@ -259,18 +259,6 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* Returns how many bytes an allocation stands for. An allocation of s bytes is sampled with the
- * probability 1 - exp(-s / interval). Each sample counts as s divided by this probability, so that
- * sums are right on average. */
-double incstack__replay_weight(const struct incstack__replay *replay, uint64_t bytes)
-{
-	const double size = bytes > 0 ? (double)bytes : 1.0;
-
-	if (replay->interval <= 1)
-		return (double)bytes;
-	return size / -expm1(-size / (double)replay->interval);
-}
-
 /* Returns how many nanoseconds a tick stands for, or how many bytes an allocation stands for. */
 static double weight_of(const struct incstack__replay *replay,
 			const struct incstack__tracefile_event *event)

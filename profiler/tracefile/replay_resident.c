@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gives the live blocks of a replay to resident.c, if the trace has a moment.
+ * Gives the live blocks of a replay to resident.c, if the trace has a moment. A sampled block stands for more than itself.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include <incstack/incstack.h>
 
 #include "replay.h"
+
+/* Returns how many bytes an allocation stands for. An allocation of s bytes is sampled with the
+ * probability 1 - exp(-s / interval). Each sample counts as s divided by this probability, so that
+ * sums are right on average. */
+double incstack__replay_weight(const struct incstack__replay *replay, uint64_t bytes)
+{
+	const double size = bytes > 0 ? (double)bytes : 1.0;
+
+	if (replay->interval <= 1)
+		return (double)bytes;
+	return size / -expm1(-size / (double)replay->interval);
+}
 
 /* Returns the size of a block. If all allocations are recorded, a block stands for itself; else the
  * smallest size with this weight is searched for, because the table keeps weights only. */

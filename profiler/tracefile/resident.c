@@ -26,8 +26,8 @@ struct use {
 /* Pages in a row with the same state. */
 struct walk {
 	const struct incstack__moment *moment;
-	uint32_t area;     /* the number of all areas: the end */
-	uint32_t run;      /* of this area: the next one */
+	uint32_t area; /* the number of all areas: the end */
+	uint32_t run;  /* of this area: the next one */
 	uint32_t runs_before;
 	uint64_t low, high;
 	enum incstack__page state;
@@ -59,7 +59,8 @@ static void advance(struct walk *walk)
 	if (walk->run < area->runs) {
 		const uint32_t run = moment->run[walk->runs_before + walk->run++];
 
-		walk->high = walk->low + (uint64_t)incstack__run_pages(run) * moment->head.page_bytes;
+		walk->high =
+			walk->low + (uint64_t)incstack__run_pages(run) * moment->head.page_bytes;
 		walk->state = incstack__run_state(run);
 	}
 }
@@ -236,7 +237,8 @@ static void add_block(struct incstack__resident *sum, struct walks *walks,
 /* glibc's arenas of threads begin at a multiple of this size and reserve so much. */
 #define ARENA_BYTES (UINT64_C(64) << 20)
 
-static bool follows(const struct incstack__moment_area *areas, uint32_t i, enum incstack__area_kind kind)
+static bool follows(const struct incstack__moment_area *areas, uint32_t i,
+		    enum incstack__area_kind kind)
 {
 	return i > 0 && areas[i - 1].high == areas[i].low && areas[i - 1].kind == kind;
 }
@@ -304,8 +306,7 @@ static void add_rest(struct incstack__resident *sum, const struct incstack__mome
 	const uint64_t *own = is_split ? use->shared : use->all;
 
 	sum->rest[owner] += anonymous_of(own) - anonymous_of(use->live);
-	sum->rest_swapped[owner] +=
-		own[INCSTACK__PAGE_SWAPPED] - use->live[INCSTACK__PAGE_SWAPPED];
+	sum->rest_swapped[owner] += own[INCSTACK__PAGE_SWAPPED] - use->live[INCSTACK__PAGE_SWAPPED];
 	sum->rest[INCSTACK__OWNER_OTHER] += anonymous_of(use->all) - anonymous_of(own);
 	sum->rest_swapped[INCSTACK__OWNER_OTHER] +=
 		use->all[INCSTACK__PAGE_SWAPPED] - own[INCSTACK__PAGE_SWAPPED];

@@ -12,8 +12,9 @@
 struct incstack__resident_block {
 	uint64_t low;
 	uint64_t bytes;
-	uint64_t weight; /* the bytes that it stands for: more than its own if only some are recorded */
-	uint32_t node;   /* of its context */
+	uint64_t
+		weight; /* the bytes that it stands for: more than its own if only some are recorded */
+	uint32_t node; /* of its context */
 };
 
 /* Who has memory that no live block has. */
@@ -32,7 +33,7 @@ struct incstack__resident {
 
 	/* Of all live blocks. Only `requested`, `live` and `live_swapped` are weights. */
 	uint64_t requested;
-	uint64_t live;         /* resident */
+	uint64_t live; /* resident */
 	uint64_t live_swapped;
 	uint64_t live_anonymous; /* bytes of blocks on anonymous pages */
 	uint64_t outside;        /* bytes of blocks that no mapping has */
@@ -42,11 +43,11 @@ struct incstack__resident {
 	uint64_t held_pages; /* anonymous pages that are resident, in bytes */
 	uint64_t shared;     /* of these: bytes between live blocks, on pages that have some */
 
-	uint64_t rest[INCSTACK__OWNERS];         /* resident anonymous bytes that no live block has */
+	uint64_t rest[INCSTACK__OWNERS]; /* resident anonymous bytes that no live block has */
 	uint64_t rest_swapped[INCSTACK__OWNERS]; /* swapped bytes, likewise */
 	uint64_t anonymous;                      /* all resident anonymous bytes */
 	uint64_t common;                         /* of these: on pages that are not exclusive */
-	uint64_t file; /* resident bytes of files and of shared memory */
+	uint64_t file;                           /* resident bytes of files and of shared memory */
 };
 
 /* Sorts the blocks, and adds all up. `nodes` is the number of nodes. Returns 0 or INCSTACK_ENOMEM. Free *resident in

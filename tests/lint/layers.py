@@ -99,12 +99,14 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity curve shares",
-        "columns modules notes walks write",
+        "columns modules moment notes resident walks write",
         "chunk pointers slots threads",
         "codec_events codec_objects",
         "codec.c",
         "pack unpack",
+        "moment_read",
         "read spool_read",
+        "replay_resident",
         "replay",
     ),
     "tool": (
@@ -112,7 +114,7 @@ STRATA = {
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/own_source report/symbol_table report/places output profile_options profile_text"
         " hottest progress profile/expansion profile/amount debuginfod package elide"
-        " record/end record/lock record/nothing record/program report/sum proc module_file",
+        " record/end record/lock record/nothing record/program report/sum proc module_file pages",
         "serve",
         "files",
         "scratch report/trace_map report/debug_file report/source_functions",
@@ -123,7 +125,7 @@ STRATA = {
         "suppressions.c",
         "filter.c",
         "report/context report/timeline report/curve attach/process/*",
-        "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
+        "report/frames report/memory report/resident report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
         "report/text attach/recording report/json",
         "report/cpu report/heap",
@@ -132,6 +134,8 @@ STRATA = {
         "profile/limits profile/difference profile/similarity",
         "profile/convert profile/compare.c profile/report",
         "record/record",
+        "snapshot/look snapshot/write",
+        "snapshot/snapshot.c",
         "attach/broker/*",
         "cpu heap",
         "main",

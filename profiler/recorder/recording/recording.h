@@ -59,7 +59,7 @@ struct incstack__recording {
 		INCSTACK__CHECK_OWN
 	} crosscheck;
 	bool follow;
-	bool resident; /* whether the pages of the process are looked at when it ends */
+	bool resident;         /* whether the pages of the process are looked at when it ends */
 	_Atomic bool stopping; /* recording stops early, because the program enters a sandbox */
 	_Atomic int
 		unlisted; /* threads that make system calls while their record is not in the list */

@@ -84,6 +84,9 @@ struct tool_record_end {
 };
 /* Runs the program under the recorder until it ends. Returns the exit status. */
 int tool_record_run(const struct tool_record_options *options, struct tool_record_end *end);
+/* Returns how many samples all threads have begun, from the shared counters in the file. *bytes becomes the size of the
+ * file. */
+uint64_t tool_record_samples(const char *file, uint64_t *bytes);
 /* Becomes the program. If that fails, prints why and returns the exit status. */
 int tool_record_exec(char **program);
 /* Says why nothing was recorded. `end` is null for a process that the tool did not start. */

@@ -17,11 +17,14 @@ enum {
 };
 
 static const struct incstack_profile_kind kinds[] = {
-	{"allocated", "bytes"},    {"allocations", "count"},
-	{"temporary", "count"},    [KIND_PEAK] = {"live at peak", "bytes"},
+	{"allocated", "bytes"},
+	{"allocations", "count"},
+	{"temporary", "count"},
+	[KIND_PEAK] = {"live at peak", "bytes"},
 	{"live at exit", "bytes"},
 	/* If somebody has looked which memory was resident. */
-	[KIND_RESIDENT] = {"resident", "bytes"}, {"swapped", "bytes"},
+	[KIND_RESIDENT] = {"resident", "bytes"},
+	{"swapped", "bytes"},
 };
 
 static const struct incstack_profile_kind cpu_kinds[] = {
@@ -218,10 +221,10 @@ static uint32_t heap_kinds(const struct tool_report *report)
 
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	int error = tool_report_is_wall(report)  ? CREATE(wall_kinds, profile)
-		    : tool_report_is_cpu(report) ? CREATE(cpu_kinds, profile)
-						 : incstack_profile_create(
-							     kinds, heap_kinds(report), profile);
+	int error = tool_report_is_wall(report) ? CREATE(wall_kinds, profile)
+		    : tool_report_is_cpu(report)
+			    ? CREATE(cpu_kinds, profile)
+			    : incstack_profile_create(kinds, heap_kinds(report), profile);
 
 	if (error == 0) {
 		error = fill(*profile, report);

@@ -15,7 +15,7 @@
 /* Smaller amounts need no answer. */
 #define LEAST (UINT64_C(1) << 20)
 
-static const char *bytes(uint64_t amount, char text[32])
+static const char *amount_of(uint64_t amount, char text[32])
 {
 	return tool_amount(amount, "bytes", text, 32);
 }
@@ -24,7 +24,7 @@ static void print_row(uint64_t amount, const char *what, FILE *out)
 {
 	char text[32];
 
-	fprintf(out, "%12s  %s\n", bytes(amount, text), what);
+	fprintf(out, "%12s  %s\n", amount_of(amount, text), what);
 }
 
 static void print_title(const struct incstack__moment_head *head, FILE *out)
@@ -55,12 +55,12 @@ static void print_allocator(const struct incstack__resident *r, bool is_sampled,
 	char free[32];
 
 	fprintf(out, "%12s  kept by the allocator, which holds %s of addresses\n",
-		bytes(rest, text), bytes(r->held, held));
+		amount_of(rest, text), amount_of(r->held, held));
 	if (!is_sampled)
 		fprintf(out,
 			"%12s  of it, %s beside live blocks on their pages (fragmented), %s on "
 			"pages without (free)\n",
-			"", bytes(beside, text), bytes(rest - beside, free));
+			"", amount_of(beside, text), amount_of(rest - beside, free));
 }
 
 /* The live blocks: their resident bytes, and why there are not more. */
@@ -69,10 +69,10 @@ static void print_live(const struct incstack__resident *r, FILE *out)
 	char live[32];
 	char text[32];
 
-	fprintf(out, "%12s  live blocks, of %s requested", bytes(r->live, live),
-		bytes(r->requested, text));
+	fprintf(out, "%12s  live blocks, of %s requested", amount_of(r->live, live),
+		amount_of(r->requested, text));
 	if (r->live_swapped > 0)
-		fprintf(out, "; %s are swapped out", bytes(r->live_swapped, text));
+		fprintf(out, "; %s are swapped out", amount_of(r->live_swapped, text));
 	fputc('\n', out);
 }
 
@@ -91,18 +91,18 @@ static void print_sum(const struct incstack__resident *r, const struct incstack_
 {
 	char text[32];
 
-	fprintf(out, "%12s  anonymous memory in all", bytes(r->anonymous, text));
+	fprintf(out, "%12s  anonymous memory in all", amount_of(r->anonymous, text));
 	if (head->resident > 0)
-		fprintf(out, "; the kernel counts %s", bytes(head->anonymous, text));
+		fprintf(out, "; the kernel counts %s", amount_of(head->anonymous, text));
 	fputc('\n', out);
-	if (r->common >= LEAST)
+	if (r->common > 0)
 		fprintf(out,
 			"%12s  of it, %s that were only read (all zero) or are shared with a "
 			"forked process\n",
-			"", bytes(r->common, text));
+			"", amount_of(r->common, text));
 	if (head->lazy > 0)
 		fprintf(out, "%12s  of it, %s that the system may take (MADV_FREE)\n", "",
-			bytes(head->lazy, text));
+			amount_of(head->lazy, text));
 	if (swapped_of(r) > 0)
 		print_row(swapped_of(r), "more are swapped out", out);
 	print_row(r->file, "of files and shared memory, which are not in the sum", out);
@@ -119,13 +119,14 @@ static void print_answer(const struct incstack__resident *r, FILE *out)
 		fprintf(out,
 			"%s of the live blocks (%.1f%%) are not in memory: never touched, or given "
 			"back\n",
-			bytes(r->requested - there, text),
+			amount_of(r->requested - there, text),
 			100.0 * (double)(r->requested - there) / (double)r->requested);
 	if (r->held_pages < LEAST)
 		return;
 	if (rest > r->live_anonymous)
 		fprintf(out,
-			"most of malloc's resident memory is kept by the allocator, not leaked: %s\n",
+			"most of malloc's resident memory is kept by the allocator, not leaked: "
+			"%s\n",
 			r->shared > rest / 2 ? "live blocks hold its pages"
 					     : "no live block is on its pages");
 	else
@@ -141,7 +142,8 @@ struct kinds {
 	bool has_swapped;
 };
 
-static uint64_t absent_of(const struct tool_report *report, const struct kinds *kinds, uint32_t node)
+static uint64_t absent_of(const struct tool_report *report, const struct kinds *kinds,
+			  uint32_t node)
 {
 	const uint64_t live = incstack__profile_self(report->profile, node, kinds->live);
 	uint64_t there = incstack__profile_self(report->profile, node, kinds->resident);
@@ -191,7 +193,7 @@ static void print_absent(const struct tool_report *report, FILE *out)
 		most = absent_of(report, &kinds, node);
 		if (i == 0)
 			fputs("\nLive, but not in memory\n", out);
-		fprintf(out, "%12s %6s ", bytes(most, text), "");
+		fprintf(out, "%12s %6s ", amount_of(most, text), "");
 		tool_report_context(report, node, out);
 	}
 }
@@ -213,8 +215,8 @@ void tool_report_resident(const struct tool_report *report, FILE *out)
 		  "other mappings: of the program or its runtime, and of the recorder", out);
 	print_sum(r, &moment->head, out);
 	if (r->outside > 0)
-		print_row(r->outside, "of live blocks lie in no mapping: their release was not seen",
-			  out);
+		print_row(r->outside,
+			  "of live blocks lie in no mapping: their release was not seen", out);
 	if (moment->head.flags & INCSTACK__MOMENT_PARTIAL)
 		fputs("warning: there are more pages than were looked at; what they have is "
 		      "missing in these numbers\n",
