@@ -115,7 +115,7 @@ STRATA = {
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
-        "scratch report/trace_map report/debug_file report/source_functions",
+        "scratch report/trace_map report/debug_file report/source_functions report/split_file",
         "report/source",
         "report/module_symbols",
         "report/module_tell",
@@ -164,7 +164,7 @@ EXCEPTIONS = {
 OUTSIDE = ("adapters/lua",)
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c")
+STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c", "tool/report/split_file.c")
 
 
 def texts_of_product():

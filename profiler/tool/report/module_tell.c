@@ -63,6 +63,14 @@ static bool tell_source(const struct tool_module_symbols *module, const char *be
 		fputs(" are missing with the file ", out);
 		put(module->files.shared, out);
 		fputs("; install the package with the debug information again\n", out);
+	} else if (module->source != NULL && tool_source_missing(module->source) != NULL) {
+		begin(before, "inlined functions of ", module, out);
+		fputs(" are missing with the file ", out);
+		put(tool_source_missing(module->source), out);
+		fputs(", which the compiler wrote; build the program again and keep its .dwo "
+		      "files, "
+		      "because .dwp files are not read\n",
+		      out);
 	} else {
 		return false;
 	}
