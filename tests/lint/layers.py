@@ -99,7 +99,7 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity curve shares",
-        "columns modules notes walks write",
+        "columns modules notes walks write resolved",
         "chunk pointers slots threads",
         "codec_events codec_objects",
         "codec.c",
@@ -122,7 +122,7 @@ STRATA = {
         "record/run profile_io report/symbols",
         "suppressions.c",
         "filter.c",
-        "report/context report/timeline report/curve attach/process/*",
+        "report/context report/timeline report/curve report/resolve attach/process/*",
         "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
         "report/text attach/recording report/json",
@@ -133,7 +133,7 @@ STRATA = {
         "profile/convert profile/compare.c profile/report",
         "record/record",
         "attach/broker/*",
-        "cpu heap",
+        "cpu heap resolve",
         "main",
     ),
     "interpose": (
