@@ -35,7 +35,7 @@ struct resolving {
 static int write_names(const struct resolving *resolving, const struct tool_resolved *names)
 {
 	if (resolving->output != NULL)
-		return tool_trace_copy(resolving->file, names, resolving->output);
+		return tool_trace_name_copy(resolving->file, names, resolving->output);
 	if (tool_trace_pack(resolving->file, names))
 		return TOOL_DONE;
 	fprintf(stderr,

@@ -336,7 +336,7 @@ bool tool_trace_pack(const char *file, const struct tool_resolved *names)
 	return error == 0 && why == NULL;
 }
 
-int tool_trace_copy(const char *file, const struct tool_resolved *names, const char *output)
+int tool_trace_name_copy(const char *file, const struct tool_resolved *names, const char *output)
 {
 	FILE *out = tool_output_open(output);
 

@@ -23,6 +23,6 @@ void tool_trace_settle(const char *file);
  * impossible; then the file stays as it is. */
 bool tool_trace_pack(const char *file, const struct tool_resolved *names);
 /* Writes a trace file with names as another file. Returns an exit status. */
-int tool_trace_copy(const char *file, const struct tool_resolved *names, const char *output);
+int tool_trace_name_copy(const char *file, const struct tool_resolved *names, const char *output);
 
 #endif
