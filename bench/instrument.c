@@ -12,6 +12,7 @@
 
 enum { CALLS = 2000000, ROUNDS = 7, CALLEES = 64 };
 
+static volatile unsigned long long sink; /* so that each reading is made */
 static struct incstack_meter_thread *thread;
 static struct incstack_meter_method *root, *methods[CALLEES];
 
@@ -25,8 +26,6 @@ static double ns_now(void)
 
 static void read_clock(void)
 {
-	static volatile unsigned long long sink;
-
 	for (int i = 0; i < CALLS; i++)
 		sink = __builtin_ia32_rdtsc();
 }
@@ -93,7 +92,8 @@ int main(void)
 	printf("%-34s %6.1f ns\n", "counted calls of 64 in turn", measure(many_callees));
 	incstack_meter_exit(thread, root, 2);
 	if (incstack_meter_stats(meter, &stats) == 0)
-		printf("calibrated: inner %.1f ns, outer %.1f ns, counted %.1f ns, spread %.1f ns\n",
+		printf("calibrated: inner %.1f ns, outer %.1f ns, counted %.1f ns, spread %.1f "
+		       "ns\n",
 		       stats.inner_ns, stats.outer_ns, stats.counted_ns, stats.error_ns);
 	incstack_meter_destroy(meter);
 	return EXIT_SUCCESS;

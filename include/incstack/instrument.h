@@ -94,7 +94,7 @@ struct incstack_method {
 	uint64_t method; /* the embedder's number; no two loaded methods have the same one */
 	uint64_t name;   /* as in call sites: equal in a method and in those that override it */
 	uint32_t flags;  /* INCSTACK_METHOD_*, or 0 */
-	uint32_t call_count;
+	uint32_t call_count; /* how many call sites its code has */
 	const struct incstack_call_site *calls; /* copied; may be null if there are none */
 };
 
@@ -103,8 +103,8 @@ struct incstack_class {
 	size_t size;            /* sizeof(struct incstack_class) */
 	uint64_t class_id;      /* the embedder's number */
 	const uint64_t *supers; /* superclass and interfaces, all of them loaded */
-	uint32_t super_count;
-	uint32_t method_count;
+	uint32_t super_count;   /* how many these are */
+	uint32_t method_count;  /* how many methods the class itself has */
 	const struct incstack_method *methods; /* those that the class itself has; copied */
 };
 
@@ -116,7 +116,7 @@ enum {
 
 /* A change that the embedder must make. */
 struct incstack_subgraph_change {
-	uint64_t method;
+	uint64_t method; /* its number */
 	uint32_t action; /* INCSTACK_CHANGE_* */
 };
 
@@ -224,7 +224,7 @@ struct incstack_meter_options {
 	/* Returns the ticks of a clock that never goes back. Null: the time stamp counter of the
 	 * processor if it is invariant, else CLOCK_MONOTONIC. */
 	uint64_t (*clock)(void *context);
-	void *clock_context;
+	void *clock_context;     /* the argument of `clock` */
 	double ticks_per_second; /* of `clock`; ignored if `clock` is null */
 	uint32_t contexts;       /* of one thread; 0: 65,536, which need at most 6 MB */
 	uint32_t depth;          /* calls of one thread that are open at a time; 0: 10,000 */
@@ -310,10 +310,12 @@ enum {
 	INCSTACK_METER_WAIT = 1,
 };
 
-/* Stops the clock of a thread, and lets it go on. Stops nest; a pause within a wait is a pause. A `go`
- * without a stop changes nothing.
+/* Stops the clock of a thread. Stops nest; a pause within a wait is a pause.
  * Thread, Signal, Allocates, Blocks: as incstack_meter_enter. */
 INCSTACK_API void incstack_meter_thread_stop(struct incstack_meter_thread *thread, uint32_t why);
+
+/* Lets the clock of a thread go on. Without a stop nothing changes.
+ * Thread, Signal, Allocates, Blocks: as incstack_meter_enter. */
 INCSTACK_API void incstack_meter_thread_go(struct incstack_meter_thread *thread, uint32_t why);
 
 /* Adds a sample of `weight_ns` to the innermost open call. The time of calls that are only counted comes
@@ -403,7 +405,7 @@ struct incstack_meter_context {
 	uint32_t is_counted;  /* 1: some calls were only counted */
 	uint64_t thread;      /* its id; 0: threads that ended, or a sum over threads */
 	uint64_t function;    /* of incstack_meter_method_create */
-	uint64_t calls;
+	uint64_t calls;       /* timed or only counted */
 	uint64_t timed;       /* of the calls */
 	uint64_t own_ns;      /* running, without callees: of timed calls by the clock, of others by samples */
 	uint64_t total_ns;    /* running, with callees */

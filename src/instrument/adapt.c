@@ -67,8 +67,8 @@ static size_t judge(struct incstack_meter *meter, struct judged *list, uint32_t 
 	size_t count = 0;
 
 	for (struct incstack_meter_method *at = meter->methods; at; at = at->older) {
-		const double calls =
-			(double)(at->now.timed + at->now.counted - at->seen.timed - at->seen.counted);
+		const double calls = (double)(at->now.timed + at->now.counted - at->seen.timed -
+					      at->seen.counted);
 
 		if (calls > 0 && !is_root(at)) {
 			if (mode_of(at) == INCSTACK_METER_TIMED &&
@@ -86,7 +86,8 @@ static size_t judge(struct incstack_meter *meter, struct judged *list, uint32_t 
 
 static int by_cost(const void *a, const void *b)
 {
-	const double left = ((const struct judged *)a)->cost, right = ((const struct judged *)b)->cost;
+	const double left = ((const struct judged *)a)->cost,
+		     right = ((const struct judged *)b)->cost;
 
 	return left < right ? 1 : -(left > right);
 }

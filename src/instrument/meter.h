@@ -38,14 +38,16 @@ struct node {
 	uint32_t parent;
 	uint32_t hot;
 	_Atomic uint64_t timed;
-	_Atomic uint64_t ticks;          /* measured, of timed calls */
-	_Atomic uint64_t inside_timed;   /* timed calls that began while the clock ran for this node */
+	_Atomic uint64_t ticks; /* measured, of timed calls */
+	_Atomic uint64_t
+		inside_timed; /* timed calls that began while the clock ran for this node */
 	_Atomic uint64_t inside_counted; /* counted calls, likewise */
 	_Atomic uint64_t counted;
 	_Atomic uint64_t waits; /* ticks */
 	_Atomic uint64_t sampled_ns;
 	_Atomic uint64_t by_samples_ns; /* of these, in calls that are only counted */
-	_Atomic uint64_t given_ns;      /* the clock ran for this node, but samples were in counted calls */
+	_Atomic uint64_t
+		given_ns; /* the clock ran for this node, but samples were in counted calls */
 };
 
 /* An open call. */
@@ -57,8 +59,8 @@ struct open {
 };
 
 struct incstack_meter_thread {
-	uint32_t open; /* calls, without those that are too deep */
-	uint32_t beyond; /* calls that are too deep */
+	uint32_t open;        /* calls, without those that are too deep */
+	uint32_t beyond;      /* calls that are too deep */
 	_Atomic bool is_busy; /* an event is in progress */
 	uint8_t stopped[2];   /* how often, for each reason */
 	uint32_t flags;
@@ -86,7 +88,7 @@ struct incstack_meter {
 	uint64_t thread_count;
 	struct incstack_meter_method *methods;
 	uint32_t method_count;
-	struct copy ended; /* the sum of ended threads */
+	struct copy ended;                /* the sum of ended threads */
 	struct incstack_meter_stats gone; /* their counters */
 	struct price price;
 	uint64_t began, began_ns; /* the clock and the kernel's clock at the beginning */

@@ -230,7 +230,7 @@ void incstack__mirror_unload(struct mirrors *mirrors, struct mirror *mirror)
 
 /* ---- finding methods ------------------------------------------------------------------------- */
 
-struct method *incstack__method_find(const struct mirrors *mirrors, uint64_t number)
+struct method *incstack__mirrors_method(const struct mirrors *mirrors, uint64_t number)
 {
 	return (struct method *)incstack__links_first(&mirrors->methods, number);
 }
@@ -272,8 +272,8 @@ static struct mirror *search_supers(const struct mirrors *mirrors, const struct 
 
 /* The superclass comes first among the superclasses, and its own ones before the interfaces. Each class is searched
  * once, however often the interfaces meet. */
-struct method *incstack__method_resolve(struct mirrors *mirrors, struct mirror *mirror,
-					uint64_t name)
+struct method *incstack__mirrors_resolve(struct mirrors *mirrors, struct mirror *mirror,
+					 uint64_t name)
 {
 	struct mirror *rest = mirror;
 

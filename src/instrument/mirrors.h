@@ -77,7 +77,7 @@ struct mirror {
 	size_t uses;          /* sites and roots that name it */
 	bool is_loaded;
 	bool is_seen;
-	uint32_t visit;         /* number of the last walk that came here */
+	uint32_t visit;          /* number of the last walk that came here */
 	struct mirror *to_visit; /* the next one of this walk */
 	uint32_t search;         /* number of the last search for a name that came here */
 	struct mirror *to_search;
@@ -111,10 +111,11 @@ int incstack__mirror_load(struct mirrors *mirrors, const struct incstack_class *
 /* The methods of the class must not be in any list. */
 void incstack__mirror_unload(struct mirrors *mirrors, struct mirror *mirror);
 
-struct method *incstack__method_find(const struct mirrors *mirrors, uint64_t number);
+struct method *incstack__mirrors_method(const struct mirrors *mirrors, uint64_t number);
 
 /* Finds the method that a name means in a loaded class: its own one, or one of its superclasses; null: none. */
-struct method *incstack__method_resolve(struct mirrors *mirrors, struct mirror *mirror, uint64_t name);
+struct method *incstack__mirrors_resolve(struct mirrors *mirrors, struct mirror *mirror,
+					 uint64_t name);
 
 /* Lists a loaded class and all its loaded subclasses, or all its superclasses, by their to_visit. */
 struct mirror *incstack__mirror_subclasses(struct mirrors *mirrors, struct mirror *from);

@@ -62,7 +62,7 @@ static bool may_receive(const struct incstack_subgraph *s, const struct mirror *
 
 static bool reach_in(struct incstack_subgraph *s, struct mirror *mirror, uint64_t name)
 {
-	struct method *method = incstack__method_resolve(&s->mirrors, mirror, name);
+	struct method *method = incstack__mirrors_resolve(&s->mirrors, mirror, name);
 
 	if (method)
 		incstack__reach_method(s, method);

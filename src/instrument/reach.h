@@ -17,8 +17,8 @@ struct incstack_subgraph {
 	struct incstack_subgraph_options options;
 	struct mirrors mirrors;
 	struct root *roots;
-	struct method *work;                         /* methods whose callees must be found */
-	struct method *first_change, *last_change;   /* methods that may have to be changed */
+	struct method *work;                       /* methods whose callees must be found */
+	struct method *first_change, *last_change; /* methods that may have to be changed */
 	bool must_restart; /* a search from the roots was cut off: nothing may be restored */
 	uint64_t instrumented, entered, unresolved, refused;
 };

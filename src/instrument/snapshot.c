@@ -16,8 +16,8 @@ static uint64_t whole(double ns)
 	return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static struct incstack_meter_context context_of(const struct copied *node, const struct price *price,
-						double tick_ns)
+static struct incstack_meter_context context_of(const struct copied *node,
+						const struct price *price, double tick_ns)
 {
 	const double timed = incstack__meter_own(price, node) * tick_ns - (double)node->given_ns;
 
@@ -33,7 +33,8 @@ static struct incstack_meter_context context_of(const struct copied *node, const
 		.waiting_ns = whole((double)node->waits * tick_ns),
 		.sampled_ns = node->sampled_ns,
 		.measured_ns = whole((double)node->ticks * tick_ns),
-		.error_ns = whole((double)(node->timed + node->inside_timed) * price->error * tick_ns),
+		.error_ns =
+			whole((double)(node->timed + node->inside_timed) * price->error * tick_ns),
 	};
 }
 
@@ -101,8 +102,7 @@ void incstack_meter_snapshot_destroy(struct incstack_meter_snapshot *snapshot)
 int incstack_meter_snapshot_context(const struct incstack_meter_snapshot *snapshot, uint32_t number,
 				    struct incstack_meter_context *context)
 {
-	if (!snapshot || !context || context->size != sizeof(*context) ||
-	    number >= snapshot->count)
+	if (!snapshot || !context || context->size != sizeof(*context) || number >= snapshot->count)
 		return INCSTACK_EINVAL;
 	*context = snapshot->contexts[number];
 	return 0;
@@ -110,13 +110,13 @@ int incstack_meter_snapshot_context(const struct incstack_meter_snapshot *snapsh
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static void add_node(struct incstack_meter_stats *stats, const struct price *price,
-		     uint64_t timed, uint64_t counted)
+static void add_node(struct incstack_meter_stats *stats, const struct price *price, uint64_t timed,
+		     uint64_t counted)
 {
 	stats->calls += timed + counted;
 	stats->timed += timed;
-	stats->price_ns += (double)timed * (price->inner + price->outer) +
-			   (double)counted * price->counted;
+	stats->price_ns +=
+		(double)timed * (price->inner + price->outer) + (double)counted * price->counted;
 }
 
 /* Adds what threads and ended threads have, and returns the ticks in the subgraph. */

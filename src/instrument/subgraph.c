@@ -50,12 +50,10 @@ void incstack_subgraph_destroy(struct incstack_subgraph *s)
 
 static bool is_valid_method(const struct incstack_subgraph *s, const struct incstack_method *method)
 {
-	enum {
-		KNOWN = INCSTACK_METHOD_FIXED | INCSTACK_METHOD_ABSTRACT | INCSTACK_METHOD_OPAQUE
-	};
+	enum { KNOWN = INCSTACK_METHOD_FIXED | INCSTACK_METHOD_ABSTRACT | INCSTACK_METHOD_OPAQUE };
 
 	if ((method->flags & ~(uint32_t)KNOWN) || (method->call_count && !method->calls) ||
-	    incstack__method_find(&s->mirrors, method->method))
+	    incstack__mirrors_method(&s->mirrors, method->method))
 		return false;
 	for (uint32_t i = 0; i < method->call_count; i++)
 		if (method->calls[i].kind > INCSTACK_CALL_VIRTUAL)
@@ -223,7 +221,7 @@ int incstack_subgraph_remove_root(struct incstack_subgraph *s, uint64_t class_id
 
 int incstack_subgraph_method_entered(struct incstack_subgraph *s, uint64_t number)
 {
-	struct method *method = s ? incstack__method_find(&s->mirrors, number) : NULL;
+	struct method *method = s ? incstack__mirrors_method(&s->mirrors, number) : NULL;
 
 	if (!s)
 		return INCSTACK_EINVAL;
@@ -237,7 +235,7 @@ int incstack_subgraph_method_entered(struct incstack_subgraph *s, uint64_t numbe
 
 int incstack_subgraph_method_called(struct incstack_subgraph *s, uint64_t number)
 {
-	struct method *method = s ? incstack__method_find(&s->mirrors, number) : NULL;
+	struct method *method = s ? incstack__mirrors_method(&s->mirrors, number) : NULL;
 
 	if (!s)
 		return INCSTACK_EINVAL;
@@ -277,8 +275,8 @@ int incstack_subgraph_next_change(struct incstack_subgraph *s,
 		else
 			s->instrumented--;
 		*change = (struct incstack_subgraph_change){
-			method->linked.key, method->is_made ? INCSTACK_CHANGE_INSTRUMENT
-							    : INCSTACK_CHANGE_RESTORE};
+			method->linked.key,
+			method->is_made ? INCSTACK_CHANGE_INSTRUMENT : INCSTACK_CHANGE_RESTORE};
 		return 1;
 	}
 	return 0;

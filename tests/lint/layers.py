@@ -29,6 +29,7 @@ FOLDERS = {
     "safepoint": "base",
     "tracer": "",
     "mixed": "",
+    "instrument": "base",
     "native": "elf",
     "profile": "base",
     "tracefile": "base elf",
@@ -70,6 +71,13 @@ STRATA = {
         "poll thread safepoint.c",
         "start stop",
         "sampler",
+    ),
+    "instrument": (
+        "clock copy.h mirrors.h meter.h reach.h links events",
+        "mirrors copy calibrate",
+        "reach",
+        "subgraph meter",
+        "snapshot adapt",
     ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",

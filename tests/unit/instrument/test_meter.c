@@ -1,63 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The meter, with a clock of the test's own: single rules, and random programs whose calls and times are known.
+ * The meter, with a clock of the test's own: single rules.
  */
 #include <check.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <incstack/instrument.h>
 
+#include "metered.h"
 #include "run_suite.h"
-
-enum { METHODS = 8, CALLED = 4, RANDOM_PROGRAMS = 60 };
-
-static uint64_t now; /* a tick is a ns */
-static struct incstack_meter *meter;
-static struct incstack_meter_thread *thread;
-static struct incstack_meter_method *methods[METHODS];
-
-static uint64_t read_clock(void *context)
-{
-	(void)context;
-	return now;
-}
-
-static void create(uint32_t flags, uint32_t contexts, uint32_t depth)
-{
-	const struct incstack_meter_options options = {.size = sizeof(options),
-						       .clock = read_clock,
-						       .ticks_per_second = 1e9,
-						       .contexts = contexts,
-						       .depth = depth,
-						       .flags = flags};
-
-	now = 1000;
-	ck_assert_int_eq(incstack_meter_create(&options, &meter), 0);
-	for (uint64_t i = 0; i < METHODS; i++)
-		ck_assert_int_eq(incstack_meter_method_create(meter, i, &methods[i]), 0);
-	ck_assert_int_eq(incstack_meter_method_set_root(methods[0], 1), 0);
-	ck_assert_int_eq(incstack_meter_thread_create(meter, 7, &thread), 0);
-}
-
-static void teardown(void)
-{
-	incstack_meter_destroy(meter);
-	meter = NULL;
-}
-
-static int enter(int method, uintptr_t frame)
-{
-	return incstack_meter_enter(thread, methods[method], frame);
-}
-
-static void leave(int method, uintptr_t frame)
-{
-	incstack_meter_exit(thread, methods[method], frame);
-}
 
 /* A path of methods from a root, as "0 1 1". */
 static struct incstack_meter_context find(const char *path)
@@ -79,14 +33,6 @@ static struct incstack_meter_context find(const char *path)
 	}
 	incstack_meter_snapshot_destroy(snapshot);
 	return found;
-}
-
-static struct incstack_meter_stats stats_now(void)
-{
-	struct incstack_meter_stats stats = {.size = sizeof(stats)};
-
-	ck_assert_int_eq(incstack_meter_stats(meter, &stats), 0);
-	return stats;
 }
 
 START_TEST(calls_and_times)
@@ -281,7 +227,8 @@ START_TEST(threads_that_end)
 	incstack_meter_thread_end(other);
 	enter(0, 100);
 	leave(0, 100);
-	ck_assert_int_eq(incstack_meter_snapshot_create(meter, INCSTACK_METER_PER_THREAD, &snapshot), 0);
+	ck_assert_int_eq(
+		incstack_meter_snapshot_create(meter, INCSTACK_METER_PER_THREAD, &snapshot), 0);
 	for (uint32_t i = 0; incstack_meter_snapshot_context(snapshot, i, &context) == 0; i++)
 		by_thread[context.thread] += context.calls;
 	incstack_meter_snapshot_destroy(snapshot);
@@ -417,163 +364,6 @@ START_TEST(methods_that_are_too_short)
 }
 END_TEST
 
-/* ---- random programs ------------------------------------------------------------------------- */
-
-/* The record that a program makes of itself. */
-struct recorded {
-	int parent, method;
-	uint64_t timed, counted, own;
-};
-
-static struct {
-	struct recorded contexts[4096];
-	int count;
-	int path[64], frames[64], depth; /* contexts of the open calls */
-	bool is_timed[64];
-	uint32_t mode[METHODS];
-	uint64_t events, seed;
-	bool unseen, descends;
-} program;
-
-static uint32_t below(uint32_t n)
-{
-	program.seed = program.seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)((program.seed >> 33) % n);
-}
-
-static int context_of(int parent, int method)
-{
-	for (int i = 0; i < program.count; i++)
-		if (program.contexts[i].parent == parent && program.contexts[i].method == method)
-			return i;
-	ck_assert_int_lt(program.count, 4096);
-	program.contexts[program.count] = (struct recorded){.parent = parent, .method = method};
-	return program.count++;
-}
-
-/* The clock runs for the innermost timed call. */
-static void spend(uint64_t ticks)
-{
-	int at = program.depth - 1;
-
-	now += ticks;
-	while (at >= 0 && !program.is_timed[at])
-		at--;
-	if (at >= 0)
-		program.contexts[program.path[at]].own += ticks;
-}
-
-static void call(int method, int frame)
-{
-	const int parent = program.depth > 0 ? program.path[program.depth - 1] : -1;
-	int context;
-
-	if (program.mode[method] != INCSTACK_METER_OFF && (program.depth > 0 || method == 0)) {
-		context = context_of(parent, method);
-		program.path[program.depth] = context;
-		program.frames[program.depth] = frame;
-		program.is_timed[program.depth] = program.mode[method] == INCSTACK_METER_TIMED;
-		if (program.is_timed[program.depth])
-			program.contexts[context].timed++;
-		else
-			program.contexts[context].counted++;
-		program.depth++;
-	}
-	enter(method, (uintptr_t)frame);
-	program.events++;
-}
-
-static void run(int depth, int frame, int *abandon);
-
-/* A callee, which may be left by a jump that nobody reports. */
-static void run_callee(int depth, int frame, int *abandon)
-{
-	const int open = program.depth, method = (int)below(CALLED);
-
-	call(method, frame);
-	run(depth + 1, frame, abandon);
-	if (*abandon > 0) {
-		--*abandon;
-		return;
-	}
-	if (program.depth > open)
-		program.depth = open;
-	leave(method, (uintptr_t)frame);
-}
-
-static void run(int depth, int frame, int *abandon)
-{
-	const int open = program.depth;
-
-	for (uint32_t i = below(depth < 4 ? 5 : 2) + 1; i > 0; i--) {
-		spend(below(100));
-		if (depth < 8 && below(3))
-			run_callee(depth, frame - 16 - (int)below(3) * 16, abandon);
-		if (*abandon > 0)
-			return;
-		/* Here the jump has arrived. Without descending frames the meter learns it at the exit. */
-		if (program.depth > open && program.descends) {
-			incstack_meter_unwinding_to(thread, (uintptr_t)frame);
-			program.depth = open;
-		}
-		if (program.depth > open)
-			return;
-	}
-	if (program.unseen && depth > 2 && below(20) == 0)
-		*abandon = 1 + (int)below(2);
-}
-
-static void compare(void)
-{
-	struct incstack_meter_snapshot *snapshot;
-	struct incstack_meter_context context = {.size = sizeof(context)};
-	int known[4096];
-	uint32_t i;
-
-	ck_assert_int_eq(incstack_meter_snapshot_create(meter, 0, &snapshot), 0);
-	for (i = 0; incstack_meter_snapshot_context(snapshot, i, &context) == 0; i++) {
-		const int parent = context.parent == INCSTACK_METER_NONE ? -1 : known[context.parent];
-		const struct recorded *right;
-
-		ck_assert_uint_lt(i, 4096);
-		known[i] = context_of(parent, (int)context.function);
-		right = &program.contexts[known[i]];
-		ck_assert_uint_eq(context.timed, right->timed);
-		ck_assert_uint_eq(context.calls, right->timed + right->counted);
-		ck_assert_uint_eq(context.own_ns, right->own);
-	}
-	ck_assert_int_eq((int)i, program.count);
-	incstack_meter_snapshot_destroy(snapshot);
-}
-
-START_TEST(random_programs)
-{
-	memset(&program, 0, sizeof(program));
-	program.seed = (uint64_t)_i * 7919 + 3;
-	program.descends = _i % 2;
-	program.unseen = program.descends && _i % 3 == 0;
-	create(program.descends ? INCSTACK_METER_FRAMES_DESCEND : 0, 0, 0);
-	for (int turn = 0; turn < 12; turn++) {
-		int abandon = 0;
-
-		call(0, 1000000);
-		run(0, 1000000, &abandon);
-		program.depth = 0;
-		leave(0, 1000000);
-		spend(1000);
-		for (int i = 1; i < METHODS && below(2); i++) {
-			const int changed = (int)below(CALLED - 1) + 1;
-
-			program.mode[changed] = below(3);
-			incstack_meter_method_set_mode(methods[changed], program.mode[changed]);
-		}
-		compare();
-	}
-	ck_assert_uint_gt(program.events, 200);
-	ck_assert_uint_eq(stats_now().unmatched, 0);
-}
-END_TEST
-
 START_TEST(bad_arguments)
 {
 	struct incstack_meter_options options = {.size = 1};
@@ -621,7 +411,6 @@ static Suite *make_suite(void)
 {
 	Suite *suite = suite_create("meter");
 	TCase *rules = tcase_create("rules");
-	TCase *random = tcase_create("random");
 
 	tcase_add_checked_fixture(rules, NULL, teardown);
 	tcase_add_test(rules, calls_and_times);
@@ -636,9 +425,6 @@ static Suite *make_suite(void)
 	tcase_add_test(rules, methods_that_are_too_short);
 	tcase_add_test(rules, bad_arguments);
 	suite_add_tcase(suite, rules);
-	tcase_add_checked_fixture(random, NULL, teardown);
-	tcase_add_loop_test(random, random_programs, 0, RANDOM_PROGRAMS);
-	suite_add_tcase(suite, random);
 	return suite;
 }
 
