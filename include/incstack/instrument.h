@@ -110,8 +110,8 @@ struct incstack_class {
 
 /* What to do with a method. */
 enum {
-	INCSTACK_CHANGE_INSTRUMENT = 1,
-	INCSTACK_CHANGE_RESTORE = 2,
+	INCSTACK_CHANGE_INSTRUMENT = 1, /* its calls shall report events */
+	INCSTACK_CHANGE_RESTORE = 2,    /* its code shall be as it was */
 };
 
 /* A change that the embedder must make. */
@@ -292,13 +292,13 @@ INCSTACK_API int incstack_meter_enter(struct incstack_meter_thread *thread,
 /* Reports that a method returns, or is left by an exception. The call of this frame and method ends, and
  * so do all calls that began later and whose exit nobody reported (unseen). An exit without such a call
  * changes nothing: the activation began before its method was instrumented.
- * Thread, Signal, Allocates, Blocks: as incstack_meter_enter. */
+ * Thread: the reported one. Signal: yes, as incstack_meter_enter. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_meter_exit(struct incstack_meter_thread *thread,
 				      struct incstack_meter_method *method, uintptr_t frame);
 
 /* Reports that all frames below an address are gone, because an exception or a longjmp left them. Only for
  * meters with INCSTACK_METER_FRAMES_DESCEND; else nothing happens.
- * Thread, Signal, Allocates, Blocks: as incstack_meter_enter. */
+ * Thread: the reported one. Signal: yes, as incstack_meter_enter. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_meter_unwinding_to(struct incstack_meter_thread *thread,
 					      uintptr_t frame);
 
@@ -311,11 +311,11 @@ enum {
 };
 
 /* Stops the clock of a thread. Stops nest; a pause within a wait is a pause.
- * Thread, Signal, Allocates, Blocks: as incstack_meter_enter. */
+ * Thread: the reported one. Signal: yes, as incstack_meter_enter. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_meter_thread_stop(struct incstack_meter_thread *thread, uint32_t why);
 
 /* Lets the clock of a thread go on. Without a stop nothing changes.
- * Thread, Signal, Allocates, Blocks: as incstack_meter_enter. */
+ * Thread: the reported one. Signal: yes, as incstack_meter_enter. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_meter_thread_go(struct incstack_meter_thread *thread, uint32_t why);
 
 /* Adds a sample of `weight_ns` to the innermost open call. The time of calls that are only counted comes

@@ -126,9 +126,9 @@ static int meters(long n, bool for_ever, bool *something_failed)
 
 START_TEST(subgraph_without_memory)
 {
-	bool has_failed;
+	bool something_failed;
 
-	ck_assert_int_eq(subgraphs(-1, false, &has_failed), 0);
+	ck_assert_int_eq(subgraphs(-1, false, &something_failed), 0);
 	fail_each_allocation(subgraphs, 100);
 }
 END_TEST
