@@ -85,7 +85,7 @@ STRATA = {
         "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
         "read/lines write/pprof_threads write/firefox_thread",
-        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
+        "fold heap_tree mixed_tree meter_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
