@@ -107,7 +107,7 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity curve shares",
-        "columns modules notes walks write",
+        "columns modules notes walks write resolved",
         "chunk pointers slots threads",
         "codec_events codec_objects",
         "codec.c",
@@ -123,14 +123,14 @@ STRATA = {
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
-        "scratch report/trace_map report/debug_file report/source_functions",
+        "scratch report/trace_map report/debug_file report/source_functions report/split_file",
         "report/source",
         "report/module_symbols",
         "report/module_tell",
         "record/run profile_io report/symbols",
         "suppressions.c",
         "filter.c",
-        "report/context report/timeline report/curve attach/process/*",
+        "report/context report/timeline report/curve report/resolve attach/process/*",
         "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
         "report/text attach/recording report/json",
@@ -141,7 +141,7 @@ STRATA = {
         "profile/convert profile/compare.c profile/report",
         "record/record",
         "attach/broker/*",
-        "cpu heap",
+        "cpu heap resolve",
         "main",
     ),
     "interpose": (
@@ -172,7 +172,7 @@ EXCEPTIONS = {
 OUTSIDE = ("adapters/lua",)
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c")
+STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c", "tool/report/split_file.c")
 
 
 def texts_of_product():
