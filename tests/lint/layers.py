@@ -29,6 +29,7 @@ FOLDERS = {
     "safepoint": "base",
     "tracer": "",
     "mixed": "",
+    "instrument": "base",
     "native": "elf",
     "profile": "base",
     "tracefile": "base elf",
@@ -71,13 +72,20 @@ STRATA = {
         "start stop",
         "sampler",
     ),
+    "instrument": (
+        "clock copy.h mirrors.h meter.h reach.h links events",
+        "mirrors copy calibrate",
+        "reach",
+        "subgraph meter",
+        "snapshot adapt",
+    ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
         "allocators intern write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
         "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
         "read/lines write/pprof_threads write/firefox_thread",
-        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
+        "fold heap_tree mixed_tree meter_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
