@@ -291,3 +291,17 @@ void incstack__tracefile_chunk_free(struct incstack__tracefile_chunk *chunk)
 	free(chunk->top);
 	memset(chunk, 0, sizeof(*chunk));
 }
+
+void incstack__tracefile_chunk_count(const struct incstack__tracefile_chunk *chunk,
+				     struct incstack__tracefile_totals *totals)
+{
+	totals->batches++;
+	totals->traces += chunk->traces;
+	for (uint32_t i = 0; i < chunk->objects; i++) {
+		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACEFILE_GAP_PC;
+
+		totals->gaps += gap;
+		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACEFILE_PARENT) ==
+						    INCSTACK__TRACEFILE_PARENT_TRUNCATED;
+	}
+}

@@ -41,6 +41,7 @@ struct incstack__tracefile_reader {
 	struct incstack__tracefile_modules_table modules;
 	struct incstack__tracefile_threads threads;
 	struct incstack__moment moment; /* the newest */
+	struct incstack__resolved resolved;
 	struct block_refs batches;
 	struct block_refs tallies;
 	struct cursor *cursors;
@@ -105,6 +106,8 @@ static const char *read_block(struct incstack__tracefile_reader *reader,
 		return note_block(&reader->tallies, block->thread, offset);
 	case INCSTACK__TRACEFILE_MOMENT:
 		return incstack__moment_replace(&reader->moment, payload, block->length);
+	case INCSTACK__TRACEFILE_RESOLVED:
+		return incstack__resolved_read(&reader->resolved, payload, block->length);
 	default:
 		return "a block has an unknown type";
 	}
@@ -207,20 +210,6 @@ static void heap_sink(struct incstack__tracefile_reader *reader, size_t at)
 	}
 }
 
-static void count_chunk(struct incstack__tracefile_totals *totals,
-			const struct incstack__tracefile_chunk *chunk)
-{
-	totals->batches++;
-	totals->traces += chunk->traces;
-	for (uint32_t i = 0; i < chunk->objects; i++) {
-		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACEFILE_GAP_PC;
-
-		totals->gaps += gap;
-		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACEFILE_PARENT) ==
-						    INCSTACK__TRACEFILE_PARENT_TRUNCATED;
-	}
-}
-
 /* Whether a batch came before. A process may be killed after it has written a batch and before its spool says so. Then the
  * spool still has its events, and the spool's reader makes it again. A process that still runs may write even more. */
 static bool is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
@@ -261,7 +250,7 @@ static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *
 	cursor->chunk.last = last;
 	cursor->chunk.latest = latest;
 	if (!problem) {
-		count_chunk(&reader->totals, &cursor->chunk);
+		incstack__tracefile_chunk_count(&cursor->chunk, &reader->totals);
 		return 0;
 	}
 	if (problem == incstack__tracefile_no_memory)
@@ -309,9 +298,8 @@ static int cursor_wait(const struct incstack__tracefile_reader *reader, struct c
 
 static size_t make_cursors(struct incstack__tracefile_reader *reader)
 {
-	size_t threads = 0;
-
 	const struct block_ref *refs = reader->batches.refs;
+	size_t threads = 0;
 
 	for (size_t i = 0; i < reader->batches.count; i++) {
 		if (i > 0 && refs[i].thread == refs[i - 1].thread) {
@@ -472,6 +460,12 @@ const struct incstack__moment *
 incstack__tracefile_reader_moment(const struct incstack__tracefile_reader *reader)
 {
 	return reader->moment.areas != NULL ? &reader->moment : NULL;
+}
+
+const struct incstack__resolved *
+incstack__tracefile_reader_resolved(const struct incstack__tracefile_reader *reader)
+{
+	return &reader->resolved;
 }
 
 struct incstack__tracefile_problem
