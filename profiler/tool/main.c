@@ -48,18 +48,10 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"cpu", tool_cpu},
-	{"heap", tool_heap},
-	{"snapshot", tool_snapshot},
-	{"report", tool_report},
-	{"convert", tool_convert},
-	{"compare", tool_compare},
-	{"merge", tool_merge},
-	{"help", print_help},
-	{"resolve", tool_resolve_file},
-	{"--help", print_help},
-	{"-h", print_help},
-	{"--version", print_version},
+	{"cpu", tool_cpu},       {"heap", tool_heap},       {"snapshot", tool_snapshot},
+	{"report", tool_report}, {"convert", tool_convert}, {"compare", tool_compare},
+	{"merge", tool_merge},   {"help", print_help},      {"resolve", tool_resolve_file},
+	{"--help", print_help},  {"-h", print_help},        {"--version", print_version},
 	{"-V", print_version},
 };
 

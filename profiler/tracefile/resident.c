@@ -237,6 +237,7 @@ static void add_block(struct incstack__resident *sum, struct walks *walks,
 /* glibc's arenas of threads begin at a multiple of this size and reserve so much. */
 #define ARENA_BYTES (UINT64_C(64) << 20)
 
+/* Whether the area lies behind one of that kind. */
 static bool follows(const struct incstack__moment_area *areas, uint32_t i,
 		    enum incstack__area_kind kind)
 {
@@ -251,8 +252,8 @@ static bool is_arena(const struct incstack__moment *moment, uint32_t i)
 	if (area->kind != INCSTACK__AREA_ANONYMOUS || area->low % ARENA_BYTES != 0)
 		return false;
 	return area->high == end ||
-	       (i + 1 < moment->head.areas && area->high < end && area[1].high >= end &&
-		follows(moment->areas, i + 1, INCSTACK__AREA_CLOSED));
+	       (i + 1 < moment->head.areas && area->high < end && area[1].low == area->high &&
+		area[1].high >= end && area[1].kind == INCSTACK__AREA_CLOSED);
 }
 
 /* A thread's stack has a guard below it, which may not be accessed. The reserve of an arena is none. */
