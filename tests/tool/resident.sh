@@ -165,7 +165,7 @@ test_other_programs() {
 		[[ ! -S redis/socket ]] || break
 		sleep 0.1
 	done
-	pid=$(pgrep -n -f 'redis-server.*unixsocket' || true)
+	pid=$(pgrep -P $!)
 	"$tool" snapshot -q "$pid" redis.heap 2>err
 	kill "$pid"
 	wait
