@@ -282,7 +282,8 @@ int tool_convert(int argc, char **argv)
 	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
-		fputs(convert_help, status ? stderr : stdout);
+		if (!status)
+			fputs(convert_help, stdout);
 		return status;
 	}
 	if (argc - optind != 2) {
@@ -431,7 +432,8 @@ int tool_merge(int argc, char **argv)
 	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
-		fputs(merge_help, status ? stderr : stdout);
+		if (!status)
+			fputs(merge_help, stdout);
 		return status;
 	}
 	if (optind >= argc || !options.output) {

@@ -208,6 +208,10 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	if (error != 0)
 		return say_error(error);
 	status = tool_filter_apply(work->wish->filter, true, profile, &filtered);
+	if (status == TOOL_DONE && filtered.is_empty) {
+		tool_filter_say_empty(work->wish->filter);
+		status = TOOL_FAILED;
+	}
 	if (status == TOOL_DONE)
 		status = write_reports(report, work, profile, &filtered);
 	release(report);
