@@ -242,6 +242,7 @@ test_filters() {
 	"$tool" report --focus nosuch trace >again 2>said || status=$?
 	equal "status without a function in focus" "$status" 1
 	equal lines "$(wc -l <said)" 1
+	rm trace
 	refuse 2 'cannot read nosuch: No such file' -o trace --suppressions nosuch -- touch ran
 	[[ ! -e ran ]] || fail "the program ran"
 }
