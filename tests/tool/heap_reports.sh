@@ -76,6 +76,9 @@ test_memory_of_the_process() {
 	cp "$target" python3
 	record -o trace -- ./python3 leak=50
 	grep -q '^hint: Python keeps small objects where malloc does not see them, unless PYTHONMALLOC=malloc is set$' stderr || fail "no hint"
+	# reason: ALL_BY_MALLOC
+	record -o trace -- env PYTHONMALLOC=malloc ./python3 leak=50
+	! grep -q '^hint: ' stderr || fail "a hint to do what was done"
 }
 
 test_options_without_effect() {
@@ -245,6 +248,14 @@ test_filters() {
 	rm trace
 	refuse 2 'cannot read nosuch: No such file' -o trace --suppressions nosuch -- touch ran
 	[[ ! -e ran ]] || fail "the program ran"
+}
+
+# The function of the recorder that calls libc's is not shown between the program and libc.
+test_no_frame_of_ours() {
+	record -o trace -- "$target" threads=2:30
+	"$tool" report --full trace >full
+	grep -q 'pthread_create' full || fail "no thread"
+	! grep -q 'create\.c:[0-9]*$' <(grep -v 'pthread_create\.c' full) || fail "$(cat full)"
 }
 
 # A wrong option gets two lines, not the whole help.

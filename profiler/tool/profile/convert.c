@@ -206,7 +206,8 @@ static int end(struct conversion *to, const struct incstack_profile *profile, in
 static int convert_trace(const char *from, int by_thread, struct conversion *to)
 {
 	struct incstack_profile *profile = NULL;
-	int status = tool_trace_profile(from, by_thread, &profile);
+	bool is_whole;
+	int status = tool_trace_profile(from, by_thread, &profile, &is_whole);
 
 	if (!status)
 		status = tool_input_filter(from, true, to->options, profile);
