@@ -324,14 +324,20 @@ static void report(struct compiler *c, const struct inlined *in, uintptr_t funct
 	emit_registers(e, 0x89, RSP, RBX);
 }
 
-static void report_enter(struct compiler *c, const struct inlined *in, int32_t bci, uint32_t depth)
+static void event(struct compiler *c, const struct inlined *in, struct instruction ins, int32_t bci)
 {
 	struct emitter *e = &c->e;
-	report(c, in, (uintptr_t)incstack_meter_enter);
-	EMIT(e, 0x85, 0xc0); /* test eax, eax */
-	uint8_t *ran_before = emit_branch(e, 0x4);
-	slow(c, in, bci, depth);
-	emit_land(e, ran_before, e->at);
+	if (!c->schedule->direct) {
+		slow(c, in, bci, ins.depth);
+	} else if (ins.op == OP_EXIT) {
+		report(c, in, (uintptr_t)incstack_meter_exit);
+	} else {
+		report(c, in, (uintptr_t)incstack_meter_enter);
+		EMIT(e, 0x85, 0xc0); /* test eax, eax */
+		uint8_t *ran_before = emit_branch(e, 0x4);
+		slow(c, in, bci, ins.depth);
+		emit_land(e, ran_before, e->at);
+	}
 }
 
 static void compile_one(struct compiler *c, struct inlined *in, struct instruction ins, int32_t bci)
@@ -386,16 +392,8 @@ static void compile_one(struct compiler *c, struct inlined *in, struct instructi
 		call(c, in, ins, bci);
 		break;
 	case OP_ENTER:
-		if (c->schedule->direct)
-			report_enter(c, in, bci, ins.depth);
-		else
-			slow(c, in, bci, ins.depth);
-		break;
 	case OP_EXIT:
-		if (c->schedule->direct)
-			report(c, in, (uintptr_t)incstack_meter_exit);
-		else
-			slow(c, in, bci, ins.depth);
+		event(c, in, ins, bci);
 		break;
 	default:
 		slow(c, in, bci, ins.depth);
