@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The template compiler. Its frames have no frame pointer, and only the blob knows their size. It
- * inlines, and polls at returns and back edges. Handlers are never compiled: a method that
- * catches is deoptimized first.
+ * inlines, and polls at returns and back edges. Handlers are never compiled: a method that catches is deoptimized.
  */
 #include <stdlib.h>
 
@@ -228,7 +227,7 @@ static void enter_record(struct compiler *c, struct method *m)
 	}
 	emit_constant(e, RAX, shadow_key(m, 0));
 	emit_store(e, R14, 8, RAX);
-	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8: from here on the record has the frame */
+	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8 */
 }
 
 static void clear_locals(struct compiler *c, const struct inlined *in)
