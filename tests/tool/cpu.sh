@@ -131,7 +131,7 @@ test_no_tick() {
 
 # Without its timer, a thread uses time that nobody samples.
 test_untimed() {
-	record -o trace -- "$target" untimed
+	record -o trace --ticks timers -- "$target" untimed
 	equal status "$status" 0
 	equal taken "$(tick taken)" 0
 	grep -q 'the kernel did not run its timers' stderr || fail "$(cat stderr)"

@@ -16,7 +16,9 @@ static const char *const reasons[INCSTACK__TICKS] = {
 	[INCSTACK__TICK_UNLOADING] = "code was being unloaded",
 	[INCSTACK__TICK_NO_RECORD] = "the thread had just begun or was about to end",
 	[INCSTACK__TICK_MERGED] =
-		"the kernel's clock ticks less often; the next samples stand for these ticks",
+		"the clock ticked late or less often; the next samples stand for these ticks",
+	[INCSTACK__TICK_KERNEL] =
+		"time in the kernel, which the events may not see; samples of timers stand for it",
 };
 
 static const char *reason_of(const struct tool_report *report, int tick)
