@@ -147,6 +147,7 @@ struct work {
 	FILE *out;
 	struct tool_sum *sum;
 	struct incstack_profile **profile; /* not null: only the profile is made */
+	bool has_only_names;               /* no report is made */
 	struct timespec written;           /* the time of the trace file */
 };
 
@@ -250,6 +251,31 @@ static int make_profile(const struct tool_report *report, struct incstack_profil
 	return error != 0 ? say_error(error) : 0;
 }
 
+/* Why no names can be written into the file, or null. A file that is damaged would lose its end. */
+static const char *why_no_names(const struct incstack__tracefile_reader *reader)
+{
+	if (incstack__tracefile_reader_resolved(reader)->texts != NULL)
+		return "has its names already";
+	if (incstack__tracefile_reader_problem(reader).what != NULL ||
+	    incstack__tracefile_reader_totals(reader)->truncated_bytes > 0)
+		return "is damaged or cut off, so it gets no names";
+	return NULL;
+}
+
+static int make_names(const struct tool_report *report)
+{
+	const char *why = why_no_names(report->reader);
+	int error;
+
+	if (why != NULL) {
+		fprintf(stderr, "incstack: the trace file %s\n", why);
+		return 1;
+	}
+	tool_progress_phase("looking up names");
+	error = tool_resolve(report->symbols, &report->replay->cct, report->wish->resolved);
+	return error != 0 ? say_error(error) : 0;
+}
+
 static int replay_reader(struct incstack__tracefile_reader *reader, const struct work *work)
 {
 	struct incstack__replay replay;
@@ -265,7 +291,9 @@ static int replay_reader(struct incstack__tracefile_reader *reader, const struct
 	else if (work->profile != NULL)
 		status = make_profile(&report, work->profile);
 	else
-		status = make_reports(&report, work);
+		status = work->has_only_names ? 0 : make_reports(&report, work);
+	if (status == 0 && work->wish->resolved != NULL)
+		status = make_names(&report);
 	tool_symbols_close(report.symbols);
 	incstack__replay_free(&replay);
 	return status;
@@ -303,6 +331,13 @@ int tool_report_make(const char *file, const struct tool_report_wish *wish, FILE
 		     struct tool_sum *sum)
 {
 	return read_file(file, &(struct work){.wish = wish, .out = out, .sum = sum});
+}
+
+int tool_trace_resolve(const char *file, struct tool_resolved *resolved)
+{
+	const struct tool_report_wish wish = {.resolved = resolved};
+
+	return read_file(file, &(struct work){.wish = &wish, .has_only_names = true});
 }
 
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile)

@@ -12,6 +12,7 @@
 
 #include "tracefile/replay.h"
 #include "places.h"
+#include "resolve.h"
 #include "symbols.h"
 #include "tool/filter.h"
 #include "profile/analysis.h"
@@ -25,15 +26,16 @@ struct tool_report_wish {
 	const char *kind;                 /* only this kind of weight; null: all */
 	const struct tool_filter *filter; /* what is taken out; null: the default */
 	bool is_full;                     /* everything that a reader may want, instead of a page */
-	bool is_json;       /* a document of JSON instead of text, and no other file */
-	size_t functions;   /* how many to print at most */
-	size_t contexts;    /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
-	size_t places;      /* lines of the source, of each kind */
-	size_t threads;     /* how many to print at most */
-	size_t frames;      /* of a context */
-	unsigned columns;   /* of the terminal */
-	const char *prefix; /* of the files PREFIX.html and PREFIX.folded */
-	bool folded;        /* whether PREFIX.folded is written */
+	bool is_json;                   /* a document of JSON instead of text, and no other file */
+	size_t functions;               /* how many to print at most */
+	size_t contexts;                /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
+	size_t places;                  /* lines of the source, of each kind */
+	size_t threads;                 /* how many to print at most */
+	size_t frames;                  /* of a context */
+	unsigned columns;               /* of the terminal */
+	const char *prefix;             /* of the files PREFIX.html and PREFIX.folded */
+	bool folded;                    /* whether PREFIX.folded is written */
+	struct tool_resolved *resolved; /* not null: what the trace file shall have of names */
 };
 /* The default: no kind, and what fits on a page. */
 struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
@@ -171,6 +173,9 @@ int tool_report_run(const char *const *files, size_t count, size_t more,
 int tool_trace_is_one(const char *file);
 /* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
+
+/* Makes the names of a trace file. Returns an exit status. */
+int tool_trace_resolve(const char *file, struct tool_resolved *resolved);
 
 /* Reads `file`, prints the text report to `out`, and writes PREFIX.html and, if it is wished,
  * PREFIX.folded. sum may be null. Returns an exit status. */
