@@ -64,7 +64,7 @@ static const char help[] =
 	"the programs before it are FILE.PID.N. `incstack report FILE` repeats the reports.\n"
 	"\n"
 	"The last two lines on stderr are for scripts. They have the sums over all files:\n"
-	"  incstack: expected=N taken=N queued=N failed=N lost=N reached_ns=N\n"
+	"  incstack: expected=N taken=N queued=N failed=N merged=N reached_ns=N\n"
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
 	"The exit status is PROGRAM's exit status; 128 + N if signal N ended PROGRAM; 126 or\n"
@@ -94,11 +94,19 @@ static unsigned long long time_of(const char *text)
 	return 0;
 }
 
-static int check_ticks(const char *ticks)
+/* The kernel makes the ticks of -p and --wall. */
+static int check_ticks(const struct tool_record_options *options)
 {
+	const char *ticks = options->ticks;
+
+	if (ticks != NULL && (options->pid != NULL || options->is_wall)) {
+		fprintf(stderr, "incstack: --ticks does not go with -p or --wall\n");
+		return TOOL_STATUS_USAGE;
+	}
 	if (ticks == NULL || strcmp(ticks, "events") == 0 || strcmp(ticks, "timers") == 0)
 		return 0;
 	fprintf(stderr, "incstack: --ticks takes events or timers, not '%s'\n", tool_name(ticks));
+	fprintf(stderr, "incstack: see incstack cpu --help\n");
 	return TOOL_STATUS_USAGE;
 }
 
@@ -145,7 +153,7 @@ int tool_cpu(int argc, char **argv)
 		}
 	}
 	options.program = argv + optind;
-	status = check_ticks(options.ticks);
+	status = check_ticks(&options);
 	if (status == 0)
 		status = check_interval(&options);
 	return status != 0 ? status : tool_attach_or_record(&options);

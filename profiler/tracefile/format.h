@@ -201,13 +201,13 @@ enum incstack__tick {
 	INCSTACK__TICK_NO_STACK,  /* too little of the stack was left */
 	INCSTACK__TICK_UNLOADING, /* code was being unloaded */
 	INCSTACK__TICK_NO_RECORD, /* of a thread that had just begun or was about to end */
-	/* Lost: no signal came for them. */
-	INCSTACK__TICK_MERGED, /* the clock ticks less often; the next tick stands for them */
-	INCSTACK__TICK_KERNEL, /* in the kernel, where events do not tick; a timer's tick stands for them */
+	/* Merged: no signal came for them. A later sample of the thread stands for them. */
+	INCSTACK__TICK_MERGED, /* the clock ticks late, or less often */
+	INCSTACK__TICK_KERNEL, /* in the kernel, where the events do not tick */
 	INCSTACK__TICKS,
 };
 #define INCSTACK__TICK_FAILED_FIRST INCSTACK__TICK_NO_RULE
-#define INCSTACK__TICK_LOST_FIRST INCSTACK__TICK_MERGED
+#define INCSTACK__TICK_MERGED_FIRST INCSTACK__TICK_MERGED
 
 #define INCSTACK__TRACEFILE_NAME_BYTES 16u
 

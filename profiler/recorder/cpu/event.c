@@ -38,7 +38,8 @@ static int open_event(bool sees_kernel)
 	event.size = sizeof(event);
 	event.type = PERF_TYPE_SOFTWARE;
 	event.config = PERF_COUNT_SW_CPU_CLOCK;
-	event.sample_period = incstack__recording.interval;
+	event.sample_period =
+		sees_kernel ? incstack__recording.interval : incstack__event_period_of_user();
 	event.exclude_kernel = !sees_kernel;
 	event.exclude_hv = 1;
 	event.sigtrap = 1;
@@ -46,6 +47,11 @@ static int open_event(bool sees_kernel)
 	event.sig_data = incstack__trap_mark();
 	return (int)incstack__kernel_call(SYS_perf_event_open, &event, 0, -1, -1,
 					  PERF_FLAG_FD_CLOEXEC);
+}
+
+uint64_t incstack__event_period_of_user(void)
+{
+	return incstack__recording.interval / 2;
 }
 
 /* The process may have changed its user since the recording began. */
@@ -71,17 +77,20 @@ void incstack__event_close(void *event)
 		incstack__kernel_munmap(event, PAGE);
 }
 
-/* Returns the version of Linux, as the constants above have it. */
+/* Returns the version that the text begins with, as the constants above have it; 0: there is none. */
+static int version_in(const char *text)
+{
+	char *end;
+	const long major = strtol(text, &end, 10);
+
+	return *end == '.' ? (int)(major << 8) + atoi(end + 1) : 0;
+}
+
 static int version_of_kernel(void)
 {
 	struct utsname name;
-	char *end;
-	long major;
 
-	if (incstack__kernel_call(SYS_uname, &name) != 0)
-		return 0;
-	major = strtol(name.release, &end, 10);
-	return *end == '.' ? (int)(major << 8) + atoi(end + 1) : 0;
+	return incstack__kernel_call(SYS_uname, &name) == 0 ? version_in(name.release) : 0;
 }
 
 static bool is_traced(void)
@@ -100,8 +109,8 @@ static bool has_go_note(const char *at, size_t bytes)
 {
 	while (bytes >= sizeof(Elf64_Nhdr) + 4) {
 		const Elf64_Nhdr *note = (const Elf64_Nhdr *)at;
-		const size_t size = sizeof(*note) + ((note->n_namesz + 3u) & ~3u) +
-				    ((note->n_descsz + 3u) & ~3u);
+		const size_t size = sizeof(*note) + (((size_t)note->n_namesz + 3) & ~(size_t)3) +
+				    (((size_t)note->n_descsz + 3) & ~(size_t)3);
 
 		if (note->n_namesz == 4 && memcmp(note + 1, "Go", 3) == 0)
 			return true;

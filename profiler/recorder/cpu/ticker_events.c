@@ -135,7 +135,7 @@ static uint64_t ticks_of_user(struct incstack__ticking *t, uint64_t now)
 	const int64_t missing = (int64_t)(now - t->told) - interval;
 	int64_t ticks;
 
-	t->credit += interval + missing / SPREAD;
+	t->credit += (int64_t)incstack__event_period_of_user() + missing / SPREAD;
 	ticks = t->credit > 0 ? t->credit / interval : 0;
 	t->credit -= ticks * interval;
 	return (uint64_t)ticks;

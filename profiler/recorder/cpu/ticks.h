@@ -47,6 +47,9 @@ void incstack__tick_none(const void *ucontext);
  * The memory that the event is mapped to keeps it open, so it has no descriptor that the program could
  * see, close or run out of. Null: there is none, and errno says why. */
 void *incstack__event_open(bool *sees_kernel);
+/* The time between the traps of an event that does not see the kernel. It is shorter than the interval, because a
+ * trap that is due in the kernel is left out. */
+uint64_t incstack__event_period_of_user(void);
 void incstack__event_close(void *event);
 /* Returns whether the process may have events. If not, *why has the note for the report. */
 bool incstack__events_permitted(bool wanted, enum incstack__tracefile_note *why);

@@ -22,7 +22,7 @@ static void print_time(const struct tool_report *report, FILE *out)
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
 	const struct tool_ticks all = tool_ticks_of(totals->tally.ticks);
-	const uint64_t signals = all.expected - all.lost;
+	const uint64_t signals = all.expected - all.merged;
 	const uint64_t asked = report->replay->interval;
 	char used[32];
 	char clock[32];
