@@ -122,7 +122,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",
 	[INCSTACK__NOTE_EVENTS_FORBIDDEN] =
-		"the kernel permits no events here (sysctl kernel.perf_event_paranoid above 2, or a "
+		"the kernel permits no events here (sysctl kernel.perf_event_paranoid above 2, or "
+		"a "
 		"container's seccomp filter), so timers ticked, as often as the kernel's clock; "
 		"sysctl kernel.perf_event_paranoid=1 permits them",
 	[INCSTACK__NOTE_EVENTS_MISSING] =
@@ -139,7 +140,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"the kernel's clock",
 	[INCSTACK__NOTE_EVENTS_FEW] =
 		"some threads could have no event of the kernel (ulimit -n, ulimit -l, or sysctl "
-		"kernel.perf_event_mlock_kb), so their timers ticked, as often as the kernel's clock",
+		"kernel.perf_event_mlock_kb), so their timers ticked, as often as the kernel's "
+		"clock",
 	[INCSTACK__NOTE_EVENTS_OF_USER] =
 		"the kernel's events may not see time in the kernel (they may as root or with "
 		"sysctl kernel.perf_event_paranoid=1, and Linux 6.15), so timers sampled it, as "

@@ -366,10 +366,17 @@ int main(int arguments, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} cases[] = {{"own_handler", own_handler}, {"defaults", defaults}, {"waits", waits},
-		     {"blocked", blocked}, {"descriptors", descriptors}, {"limits", limits},
-		     {"raw", raw}, {"filtered", filtered}, {"vforks", vforks},
-		     {"spin", spin_long}, {"mixed", mixed}};
+	} cases[] = {{"own_handler", own_handler},
+		     {"defaults", defaults},
+		     {"waits", waits},
+		     {"blocked", blocked},
+		     {"descriptors", descriptors},
+		     {"limits", limits},
+		     {"raw", raw},
+		     {"filtered", filtered},
+		     {"vforks", vforks},
+		     {"spin", spin_long},
+		     {"mixed", mixed}};
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	setrlimit(RLIMIT_CORE, &(const struct rlimit){0, 0});

@@ -201,8 +201,7 @@ static uint64_t system_time(void)
 	struct rusage used = {0};
 
 	incstack__kernel_call(SYS_getrusage, RUSAGE_THREAD, &used);
-	return (uint64_t)used.ru_stime.tv_sec * 1000000000 +
-	       (uint64_t)used.ru_stime.tv_usec * 1000;
+	return (uint64_t)used.ru_stime.tv_sec * 1000000000 + (uint64_t)used.ru_stime.tv_usec * 1000;
 }
 
 /* A tick of the timer where events do not tick in the kernel. The kernel adds the whole time since its last
@@ -286,7 +285,7 @@ static bool trap_action(const struct sigaction *new, struct sigaction *old)
 {
 	if (!incstack__trap_action(new, old))
 		return false;
-	if (new && new->sa_handler != SIG_DFL)
+	if (new &&new->sa_handler != SIG_DFL)
 		trap_wait();
 	return true;
 }

@@ -20,12 +20,12 @@ struct incstack__record;
 struct incstack__ticker {
 	/* The handler of the timers' signal: so many of the timer's intervals have passed. */
 	void (*on_timer)(uint64_t ticks, const void *ucontext);
-	void (*begin)(void);                             /* in the thread that starts a recording */
-	void (*start)(struct incstack__record *record);  /* the calling thread's */
-	void (*stop)(struct incstack__record *record);   /* of any thread */
-	void (*serve)(struct incstack__record *record);  /* where the recorder may call the kernel */
-	void (*leave)(void);                             /* the thread is about to execute a program */
-	void (*restricted)(void);                        /* the program loads a seccomp filter */
+	void (*begin)(void);                            /* in the thread that starts a recording */
+	void (*start)(struct incstack__record *record); /* the calling thread's */
+	void (*stop)(struct incstack__record *record);  /* of any thread */
+	void (*serve)(struct incstack__record *record); /* where the recorder may call the kernel */
+	void (*leave)(void);      /* the thread is about to execute a program */
+	void (*restricted)(void); /* the program loads a seccomp filter */
 	/* The program sets or reads the action of SIGTRAP. Returns whether that was done for it. */
 	bool (*trap_action)(const struct sigaction *new, struct sigaction *old);
 	void (*trap_wait)(void); /* the thread is about to wait for a SIGTRAP */

@@ -120,7 +120,7 @@ static void set_behind(const struct sigaction *new)
 	if (new->sa_handler == SIG_DFL)
 		set_own_action();
 	else
-		set_action((uint64_t)(new->sa_flags & kept), mask);
+		set_action((uint64_t)(new->sa_flags &kept), mask);
 }
 
 /* A child of vfork has an action of its own, but shares the memory that says what the program has set. */

@@ -29,7 +29,8 @@ struct incstack__signal_action {
 #define INCSTACK__SIGNAL_OTHERS \
 	(~(INCSTACK__SIGNAL_BIT(SIGSEGV) | INCSTACK__SIGNAL_BIT(SIGBUS) | \
 	   INCSTACK__SIGNAL_BIT(SIGILL) | INCSTACK__SIGNAL_BIT(SIGFPE) | \
-	   INCSTACK__SIGNAL_BIT(SIGSYS) | INCSTACK__SIGNAL_BIT(SIGABRT) | INCSTACK__SIGNAL_BIT(32)))
+	   INCSTACK__SIGNAL_BIT(SIGSYS) | INCSTACK__SIGNAL_BIT(SIGABRT) | \
+	   INCSTACK__SIGNAL_BIT(32)))
 
 /* Returns 0, or -1. Either action may be null. */
 int incstack__signal_action(int number, const struct incstack__signal_action *new,

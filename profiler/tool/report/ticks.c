@@ -33,11 +33,9 @@ void tool_report_ticks(const struct tool_report *report, FILE *out)
 
 	fprintf(out,
 		"of %" PRIu64 " expected %s %" PRIu64 " gave a trace, %" PRIu64
-		" were queued, %" PRIu64 " failed, %" PRIu64
-		" were merged into later samples\n",
+		" were queued, %" PRIu64 " failed, %" PRIu64 " were merged into later samples\n",
 		all.expected, tool_report_is_cpu(report) ? "ticks" : "calls",
-		ticks[INCSTACK__TICK_TAKEN], ticks[INCSTACK__TICK_QUEUED], all.failed,
-		all.merged);
+		ticks[INCSTACK__TICK_TAKEN], ticks[INCSTACK__TICK_QUEUED], all.failed, all.merged);
 	for (int i = INCSTACK__TICK_FAILED_FIRST; i < INCSTACK__TICKS; i++)
 		if (ticks[i] > 0)
 			fprintf(out, "%12" PRIu64 " %s: %s\n", ticks[i],
