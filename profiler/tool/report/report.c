@@ -62,8 +62,8 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 	const struct incstack__replay *replay = report->replay;
 
 	*sum = (struct tool_sum){
-		.is_cpu = tool_report_is_cpu(report),
-		.is_attached = tool_report_is_attached(report),
+		.has_time = report->form->has_time,
+		.has_ticks = report->form->has_time || tool_report_is_attached(report),
 		.cpu_ns = replay->bytes,
 		.traces = totals->traces,
 		.crosschecked = totals->tally.crosschecked,
@@ -159,21 +159,13 @@ static int take_profile(struct tool_report *report, const struct incstack_profil
 	report->profile = profile;
 	error = incstack__profile_sums(profile, &report->sums);
 	return error != 0 ? error
-			  : tool_places_find(profile, !tool_report_is_cpu(report), &report->places);
+			  : tool_places_find(profile, report->form->has_memory, &report->places);
 }
 
 static void release(struct tool_report *report)
 {
 	free(report->sums.rows);
 	free(report->places.all);
-}
-
-static void print(const struct tool_report *report, FILE *out)
-{
-	if (tool_report_is_cpu(report))
-		tool_report_cpu(report, out);
-	else
-		tool_report_heap(report, out);
 }
 
 static int write_reports(struct tool_report *report, const struct work *work,
@@ -192,7 +184,7 @@ static int write_reports(struct tool_report *report, const struct work *work,
 		error = tool_report_json(report, work->out);
 		return error != 0 ? say_error(error) : 0;
 	}
-	print(report, work->out);
+	tool_report_print(report, work->out);
 	tool_filter_tell(filtered, "\n", NULL, work->out);
 	if (deep > 0)
 		fprintf(work->out,
@@ -279,7 +271,8 @@ static int make_names(const struct tool_report *report)
 static int replay_reader(struct incstack__tracefile_reader *reader, const struct work *work)
 {
 	struct incstack__replay replay;
-	struct tool_report report = {.reader = reader,
+	struct tool_report report = {.form = tool_report_form_of(reader),
+				     .reader = reader,
 				     .replay = &replay,
 				     .symbols = tool_symbols_open(reader, &work->written),
 				     .wish = work->wish};
