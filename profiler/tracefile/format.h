@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACEFILE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACEFILE_VERSION 9u
+#define INCSTACK__TRACEFILE_VERSION 10u
 #define INCSTACK__TRACEFILE_HEADER_BYTES 4096u
 #define INCSTACK__TRACEFILE_SLOTS 1024u
 #define INCSTACK__TRACEFILE_SLOT_BYTES 64u
@@ -201,12 +201,13 @@ enum incstack__tick {
 	INCSTACK__TICK_NO_STACK,  /* too little of the stack was left */
 	INCSTACK__TICK_UNLOADING, /* code was being unloaded */
 	INCSTACK__TICK_NO_RECORD, /* of a thread that had just begun or was about to end */
-	/* Lost: no signal came for them. */
-	INCSTACK__TICK_MERGED, /* the clock ticks less often; the next tick stands for them */
+	/* Merged: no signal came for them. A later sample of the thread stands for them. */
+	INCSTACK__TICK_MERGED, /* the clock ticks late, or less often */
+	INCSTACK__TICK_KERNEL, /* in the kernel, where the events do not tick */
 	INCSTACK__TICKS,
 };
 #define INCSTACK__TICK_FAILED_FIRST INCSTACK__TICK_NO_RULE
-#define INCSTACK__TICK_LOST_FIRST INCSTACK__TICK_MERGED
+#define INCSTACK__TICK_MERGED_FIRST INCSTACK__TICK_MERGED
 
 #define INCSTACK__TRACEFILE_NAME_BYTES 16u
 

@@ -151,7 +151,7 @@ STRATA = {
         "entries.c",
         "linker",
         "start",
-        "context descriptor entries.S jump lookup malloc new process sandbox thread create unload",
+        "context descriptor entries.S jump lookup malloc new process sandbox signals thread create unload",
     ),
     "native": (
         "native cfi.h image.h cfi_expression space",
