@@ -109,6 +109,9 @@ enum {
 	INCSTACK__TRACEFILE_PARENT_BASE = 3 << 2,      /* it is the outermost frame */
 	INCSTACK__TRACEFILE_PARENT_TRUNCATED = 4 << 2, /* its callers are unknown */
 	INCSTACK__TRACEFILE_PARENT_NEAR = 5 << 2,      /* a uint16_t says how far back */
+	/* Not an object: the trace equals the trace from an earlier object. The upper bits are the
+	 * number of bytes, 2 or 4, that say how far back this object is. */
+	INCSTACK__TRACEFILE_REPEATED = 6 << 2,
 	INCSTACK__TRACEFILE_PARENT = 7 << 2,
 	INCSTACK__TRACEFILE_LENGTH_SHIFT = 5,
 	INCSTACK__TRACEFILE_LENGTH_WIDE = 7,
@@ -258,7 +261,7 @@ static inline uint64_t incstack__tracefile_sum_step(uint64_t lane, uint64_t word
 {
 	__asm__("" : "+r"(lane));
 	lane = (lane ^ word) * 0x9e3779b97f4a7c15ull;
-	return lane ^ (lane >> 29);
+	return lane << 29 | lane >> 35;
 }
 
 /* Returns the next bytes, at most 8, as a word. */
