@@ -128,9 +128,6 @@ static inline bool incstack__record_is_past(const struct incstack__record *recor
 	       atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire);
 }
 
-/* Whether the batch must be written before another event. */
-bool incstack__record_is_full(const struct incstack__record *record);
-
 /* Whether the record's stack does not yet have the mode to which the recording fell back. */
 static inline bool incstack__record_must_follow_mode(const struct incstack__record *record)
 {
