@@ -10,6 +10,7 @@
 #include "mode.h"
 #include "operation.h"
 #include "queue.h"
+#include "remembered.h"
 #include "retrieve.h"
 #include "shared.h"
 #include "rule.h"
@@ -185,6 +186,7 @@ static void free_stack(stack *s)
 	incstack__barriers_close(s);
 	incstack__barriers_watched();
 	incstack__queue_free(s);
+	incstack__remembered_free(s);
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
 	incstack__release(rt, s, sizeof(*s));

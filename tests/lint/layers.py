@@ -60,7 +60,7 @@ STRATA = {
         "object runtime shared fault arena rule step memory signals arch/*",
         "stack kind barrier retired copied thunks mapped distance unwinder",
         "reset operation hooks verify queue",
-        "unwind validate decode fast_walk top walk full_walk frames",
+        "unwind validate decode fast_walk top walk full_walk frames remembered",
         "sample barrier_hit retrieve stack_change mode aside signal",
         "kind_*",
         "life_cycle drain",
