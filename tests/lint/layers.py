@@ -118,7 +118,7 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/own_source report/symbol_table report/places output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/own_source report/symbol_table report/places report/groups output profile_options profile_text"
         " hottest progress profile/expansion profile/amount debuginfod package elide"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
@@ -133,8 +133,9 @@ STRATA = {
         "report/context report/timeline report/curve report/resolve attach/process/*",
         "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
-        "report/text attach/recording report/json",
+        "report/text report/sections attach/recording report/json",
         "report/cpu report/heap",
+        "report/form",
         "report/report report/run",
         "profile/run profile/input record/report",
         "profile/limits profile/difference profile/similarity",

@@ -4,47 +4,53 @@
  * wrong with the file, how the process ended, and the most important contexts.
  */
 #include <inttypes.h>
-#include <sys/wait.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracefile/notes.h"
-#include "tool/hottest.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
+#include "groups.h"
 #include "report.h"
-#include "profile/nodes.h"
 
 int tool_report_wants(const struct tool_report *report, uint32_t kind)
 {
 	return report->wish->kind == NULL || kind == report->kind;
 }
 
+static void print_group(const struct tool_report *report, const struct tool_group *group,
+			uint64_t total, const char *unit, FILE *out)
+{
+	char text[32];
+
+	fprintf(out, "%12s %5.1f%% ", tool_amount(group->weight, unit, text, sizeof(text)),
+		100.0 * (double)group->weight / (double)total);
+	tool_report_context(report, group->node, out);
+	if (group->count > 1)
+		fprintf(out,
+			"%20sand %" PRIu32 " more, which differ in the depth of the recursion\n",
+			"", group->count - 1);
+}
+
 void tool_report_contexts(const struct tool_report *report, const char *title, uint32_t kind,
 			  FILE *out)
 {
+	const size_t most = tool_report_contexts_most(report);
 	struct incstack_profile_kind about = {"", ""};
-	struct tool_hottest hottest;
+	struct tool_groups groups;
 	char text[32];
 
 	(void)incstack_profile_kind(report->profile, kind, &about);
-	if (!tool_report_wants(report, kind) ||
-	    tool_hottest_find(report->profile, kind, tool_report_contexts_most(report), &hottest) !=
-		    0)
+	if (!tool_report_wants(report, kind) || most == 0 ||
+	    tool_groups_find(report->profile, kind, &groups) != 0)
 		return;
-	if (hottest.count > 0)
+	if (groups.count > 0)
 		fprintf(out, "\n%s: %s, hottest contexts\n", title,
-			tool_amount(hottest.total, about.unit, text, sizeof(text)));
-	for (size_t i = 0; i < hottest.count; i++) {
-		const uint64_t value =
-			incstack__profile_self(report->profile, hottest.nodes[i], kind);
-
-		fprintf(out, "%12s %5.1f%% ", tool_amount(value, about.unit, text, sizeof(text)),
-			100.0 * (double)value / (double)hottest.total);
-		tool_report_context(report, hottest.nodes[i], out);
-	}
-	free(hottest.nodes);
+			tool_amount(groups.total, about.unit, text, sizeof(text)));
+	for (size_t i = 0; i < groups.count && i < most; i++)
+		print_group(report, &groups.all[i], groups.total, about.unit, out);
+	free(groups.all);
 }
 
 static void print_notes(uint64_t notes, FILE *out)
@@ -95,41 +101,19 @@ static void print_dropped(const struct tool_report *report, FILE *out)
 			      ? "a stack was nearly used up, or there was no memory (see the notes)"
 			      : "a stack was nearly used up (see the note)";
 	fprintf(out, "warning: %" PRIu64 " %s were dropped: %s\n", totals->tally.events_dropped,
-		tool_report_is_cpu(report) ? "ticks" : "allocations and deallocations", why);
-}
-
-/* Why a profile has no trace. */
-/* Why a CPU profile has no sample. The kernel runs a timer of CPU time at its own clock's ticks, so a program
- * that used two intervals may end before. */
-static const char *why_no_sample(const struct tool_report *report)
-{
-	enum { INTERVALS = 10 };
-	const struct incstack__tracefile_totals *totals =
-		incstack__tracefile_reader_totals(report->reader);
-	const uint64_t interval = report->replay->interval;
-
-	if (interval > 0 && totals->tally.cpu_ns / INTERVALS > interval &&
-	    totals->tally.cpu_ns > UINT64_C(100000000))
-		return "no sample was taken, although the program used CPU time: the kernel did "
-		       "not run its timers "
-		       "(seen with Linux 6.18 after an exec); record it again";
-	return "no sample was taken; did the program use less CPU time than an interval?";
+		report->form->dropped, why);
 }
 
 static void print_empty(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
-	const char *why = "no allocation was recorded; does the program have its own allocator?";
+	const char *why = report->form->why_empty(report);
 
-	if (incstack__tracefile_has_note(totals, INCSTACK__NOTE_NOT_STARTED) ||
-	    incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_LIBUNWIND))
-		return; /* the note tells why */
-	if (tool_report_is_cpu(report))
-		why = why_no_sample(report);
-	else if (totals->end != 0 && WIFSIGNALED((int)(totals->end & 0xffff)))
-		why = "no allocation was recorded before the program was killed";
-	fprintf(out, "warning: %s\n", why);
+	if (!incstack__tracefile_has_note(totals, INCSTACK__NOTE_NOT_STARTED) &&
+	    !incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_LIBUNWIND))
+		fprintf(out, "warning: %s\n", why);
+	/* or else the note says why */
 }
 
 static void print_damage(const struct tool_report *report, FILE *out)
