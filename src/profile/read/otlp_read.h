@@ -31,7 +31,7 @@ struct incstack__otlp {
 	uint64_t kinds[INCSTACK_PROFILE_KINDS_MAX][2]; /* name and unit, in the string table */
 	uint32_t kinds_used;
 	bool taken[INCSTACK_PROFILE_KINDS_MAX]; /* by a profile of the current scope */
-	bool has_meta; /* of the first profile */
+	bool has_meta;                          /* of the first profile */
 };
 
 /* A field of a message: a number, or bytes. */
