@@ -87,6 +87,14 @@ void incstack_runtime_destroy(struct incstack_runtime *rt)
 		incstack__runtime_drop(rt);
 }
 
+int incstack_runtime_reserve(struct incstack_runtime *rt)
+{
+	if (!rt)
+		return INCSTACK_EINVAL;
+	incstack__rule_reserve(rt);
+	return 0;
+}
+
 int incstack_runtime_forked(struct incstack_runtime *rt)
 {
 	if (!rt)
