@@ -53,6 +53,13 @@ static enum incstack__check check_of(const char *name)
 	return strcmp(name, "libunwind") == 0 ? INCSTACK__CHECK_LIBUNWIND : INCSTACK__CHECK_NONE;
 }
 
+static enum incstack__ticks_wanted ticks_of(const char *name)
+{
+	if (strcmp(name, "events") == 0)
+		return INCSTACK__TICKS_OF_EVENTS;
+	return strcmp(name, "timers") == 0 ? INCSTACK__TICKS_OF_TIMERS : INCSTACK__TICKS_OF_ANY;
+}
+
 static void configure(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -60,6 +67,7 @@ static void configure(const char *configuration)
 	const char *seed = getenv("INCSTACK_SEED");
 	char mode[16] = "patch";
 	char crosscheck[16] = "";
+	char ticks[16] = "";
 
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
@@ -76,6 +84,8 @@ static void configure(const char *configuration)
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
 	r->resident = option(configuration, "resident", NULL, 0) == 1;
 	r->pid = incstack__kernel_getpid();
+	option(configuration, "ticks", ticks, sizeof(ticks));
+	r->ticks = ticks_of(ticks);
 	incstack__kind->configured();
 }
 

@@ -61,7 +61,7 @@ static const char help[] =
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
 	"With -p a line before it counts what became of the calls that allocate:\n"
-	"  incstack: expected=N taken=N queued=N failed=N lost=N\n"
+	"  incstack: expected=N taken=N queued=N failed=N merged=N\n"
 	"The exit status is PROGRAM's exit status; 128 + N if signal N ended PROGRAM; 126 or\n"
 	"127 if it could not be run; 2 for wrong options. With -p it is 0; 126 if the process\n"
 	"cannot be recorded, 127 if it does not exist.\n"

@@ -81,6 +81,10 @@ int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_
  * is the room for samples alone (life_cycle.c). */
 size_t incstack__stack_sample_room(const struct incstack_stack *s);
 
+/* From now on incstack__sample_caller remembers walks, and shares the objects of a walk that it finds
+ * again. Returns 0 or INCSTACK_ENOMEM (remembered.c). */
+int incstack__stack_remember(struct incstack_stack *s);
+
 /* As incstack_stack_sample with weight 0 and the top {pc, sp, fp}, which is on the stack. Also
  * returns INCSTACK_EROOM if there is less room than `least` bytes besides what the objects of all
  * callers may need (sample.c). */

@@ -354,11 +354,11 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 /* Whether the general walk agrees with a fast walk. One step from the frame of each object must
  * lead to the frame of the next object. The walk begins at the frame `at`, whose pc is a key of a
  * rule. */
-bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
-				const struct fast_walk *r)
+bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first, const object *end,
+				const uintptr_t *fp)
 {
 	const struct stepper w = stepper_of(s, ASK_NEVER);
-	for (const object *o = first; o < r->end; o++) {
+	for (const object *o = first; o < end; o++) {
 		uintptr_t slot;
 		packed_rule rule;
 		enum step step = incstack__step(&w, &at, &slot, &rule);
@@ -368,7 +368,7 @@ bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 		    at.sp != o->address)
 			return false;
 	}
-	return at.fp == r->fp;
+	return !fp || at.fp == *fp;
 }
 
 /* Makes a fast walk from the frame p->at. */

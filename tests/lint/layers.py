@@ -60,7 +60,7 @@ STRATA = {
         "object runtime shared fault arena rule step memory signals arch/*",
         "stack kind barrier retired copied thunks mapped distance unwinder",
         "reset operation hooks verify queue",
-        "unwind validate decode fast_walk top walk full_walk frames",
+        "unwind validate decode fast_walk top walk full_walk frames remembered",
         "sample barrier_hit retrieve stack_change mode aside signal",
         "kind_*",
         "life_cycle drain",
@@ -80,9 +80,9 @@ STRATA = {
         "snapshot adapt",
     ),
     "profile": (
-        "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
-        "allocators intern write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
-        "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
+        "ranking gzip wide pprof otlp analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
+        "allocators intern bytes write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
+        "extra meta module write/pprof_code write/otlp_dictionary pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
         "read/lines write/pprof_threads write/firefox_thread",
         "fold heap_tree mixed_tree meter_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
@@ -155,7 +155,7 @@ STRATA = {
         "entries.c",
         "linker",
         "start",
-        "context descriptor entries.S jump lookup malloc new process sandbox thread create unload",
+        "context descriptor entries.S jump lookup malloc new process sandbox signals thread create unload",
     ),
     "native": (
         "native cfi.h image.h cfi_expression space",

@@ -41,6 +41,12 @@ struct incstack__recording {
 	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
 	uint64_t seed;     /* of the choice of samples; 0: each thread has its own seed */
 	bool elapsed;      /* tests: timers count elapsed time, also of sleeping threads */
+	/* What the user wants to make the ticks of a CPU profile. */
+	enum incstack__ticks_wanted {
+		INCSTACK__TICKS_OF_ANY,
+		INCSTACK__TICKS_OF_TIMERS,
+		INCSTACK__TICKS_OF_EVENTS
+	} ticks;
 	_Atomic uint32_t mode;
 	_Atomic uint64_t why; /* the notes that hold until the process ends */
 	_Atomic bool

@@ -58,6 +58,7 @@ static struct incstack__record *create(void)
 		return NULL;
 	}
 	incstack__stack_is_of_thread(record->stack);
+	incstack__stack_remember(record->stack); /* without memory, each sample walks */
 	record->slot = incstack__slot_take();
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(record);

@@ -26,6 +26,7 @@ struct tool_record_options {
 	const char *output;          /* the name of the trace file; null: the default */
 	char *file;                  /* the trace file, absolute */
 	unsigned long long interval; /* mean bytes, or nanoseconds, between samples */
+	const char *ticks;           /* of incstack cpu: what makes them; null: the default */
 	const char *mode;            /* null: "patch" */
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;

@@ -74,9 +74,11 @@ static void set_environment(const struct tool_record_options *options, const cha
 
 	/* The file comes last: its name may contain anything. */
 	if (asprintf(&text,
-		     "kind=%u;interval=%llu;mode=%s;crosscheck=%s;follow=%d;resident=%d;file=%s",
-		     options->kind, options->interval, options->mode, options->crosscheck,
-		     options->follow, options->is_resident, options->file) < 0)
+		     "kind=%u;interval=%llu;ticks=%s;mode=%s;crosscheck=%s;follow=%d;resident=%d;"
+		     "file=%s",
+		     options->kind, options->interval,
+		     options->ticks != NULL ? options->ticks : "any", options->mode,
+		     options->crosscheck, options->follow, options->is_resident, options->file) < 0)
 		_exit(TOOL_STATUS_CANNOT_RUN);
 	setenv("INCSTACK_HEAP", text, 1);
 	if (asprintf(&text, "%s%s%s", preload, others != NULL && *others ? ":" : "",

@@ -184,7 +184,7 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
 void tool_sum_print(const struct tool_sum *sum, FILE *out);
 /* What became of the ticks. */
 struct tool_ticks {
-	uint64_t expected, failed, lost;
+	uint64_t expected, failed, merged;
 };
 struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
 

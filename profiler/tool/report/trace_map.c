@@ -22,6 +22,7 @@
 #include "tool/files.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
+#include "tool/progress.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -394,7 +395,10 @@ bool tool_trace_pack(const char *file, const struct tool_resolved *names)
 
 	if (to < 0)
 		return false;
+	tool_progress_phase("packing the trace file");
+	tool_progress_start(file);
 	error = pack_into(file, names, to);
+	tool_progress_end();
 	if (error == INCSTACK_EIO)
 		why = strerror(errno);
 	else if (error == INCSTACK_ENOMEM)
