@@ -273,6 +273,8 @@ static void handle(struct incstack__record *record, uint64_t ticks, const uconte
 		.may_serve = suffices || place.where == INCSTACK__ON_OTHER_STACK,
 	};
 
+	incstack__record_local.interrupted = tick.top.pc;
+	incstack__record_local.interrupted_sp = tick.top.sp;
 	if (suffices)
 		serve_if_due(&tick);
 	incstack__record_local.no_second_tick =
@@ -330,6 +332,7 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 		handle(record, ticks, ucontext);
 		incstack__record_local.tick_is_due = incstack__timer_is_due();
 		incstack__record_local.handling = 0;
+		incstack__record_local.interrupted = 0;
 		incstack__record_local.state = 0;
 		incstack__libc.setcanceltype(cancel_type, NULL);
 	}

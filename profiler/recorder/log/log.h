@@ -14,6 +14,7 @@
 #include <incstack/incstack.h>
 #include <incstack/native.h>
 
+#include "recorder/code/executable.h"
 #include "recorder/recording/recording.h"
 #include "recorder/system/restart.h"
 #include "trace/shared.h"
@@ -86,6 +87,7 @@ struct incstack__record {
 	uint32_t since;    /* ticks so far. After some of them, the handler sets `due` */
 	char *own_stack;   /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start, cpu_used; /* at the start of its timer, and from there to its end */
+	struct incstack__executable executable; /* of a CPU profile */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&
