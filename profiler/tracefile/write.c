@@ -72,8 +72,9 @@ static inline struct cursor put_back(struct cursor to, unsigned char *head,
 /* Returns the head of an object that has flags or no parent. put_back adds a reference back. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
-	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
-			(object->flags & INCSTACK_OBJECT_POINTER ? INCSTACK__TRACEFILE_POINTER : 0u);
+	unsigned head =
+		(object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
+		(object->flags & INCSTACK_OBJECT_POINTER ? INCSTACK__TRACEFILE_POINTER : 0u);
 
 	if (object->parent)
 		return head;

@@ -36,8 +36,8 @@ static bool is_setup(const unsigned char *at)
 {
 	static const unsigned char moves[][SETUP - 1] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
 
-	return at[0] == PUSH &&
-	       (memcmp(at + 1, moves[0], SETUP - 1) == 0 || memcmp(at + 1, moves[1], SETUP - 1) == 0);
+	return at[0] == PUSH && (memcmp(at + 1, moves[0], SETUP - 1) == 0 ||
+				 memcmp(at + 1, moves[1], SETUP - 1) == 0);
 }
 
 /* Whether the code that is called sets up no frame pointer before the pc. If the pc were in another function, which
@@ -48,7 +48,8 @@ static bool has_no_frame(const struct incstack__native_reader *reader, uint64_t 
 	unsigned char code[MOST];
 	const size_t bytes = (size_t)(pc - start);
 
-	if (start > pc || pc - start > sizeof(code) || !reader->code(reader->context, start, code, bytes))
+	if (start > pc || pc - start > sizeof(code) ||
+	    !reader->code(reader->context, start, code, bytes))
 		return false;
 	for (size_t i = 0; i + SETUP <= bytes; i++)
 		if (is_setup(code + i))
@@ -66,7 +67,8 @@ static bool is_return_slot(const struct incstack__native_reader *reader, uint64_
 	uint64_t back;
 
 	if (!reader->word(reader->context, sp, &back) ||
-	    !reader->code(reader->context, back - CALL_BYTES, call, sizeof(call)) || call[0] != CALL)
+	    !reader->code(reader->context, back - CALL_BYTES, call, sizeof(call)) ||
+	    call[0] != CALL)
 		return false;
 	memcpy(&distance, call + 1, sizeof(distance));
 	return has_no_frame(reader, back + (uint64_t)(int64_t)distance, pc);

@@ -17,7 +17,7 @@ struct path {
 	bool interrupted; /* whether a signal interrupted the frame `at` */
 	bool here;     /* whether the walk has reached this stack; still false on a signal stack */
 	bool no_thunk; /* no thunk could be had, so do not ask again */
-	bool guessed;     /* whether the last step was by a rule that is a guess */
+	bool guessed;  /* whether the last step was by a rule that is a guess */
 	uint32_t guesses; /* such steps */
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };

@@ -11,8 +11,10 @@
 #include "recorder/system/system.h"
 
 enum { SEARCHES_MOST = 64 }; /* of a thread, in a second */
-enum { RANGES = sizeof(((struct incstack__executable *)0)->ranges) /
-		sizeof(struct incstack__executable_range) };
+enum {
+	RANGES = sizeof(((struct incstack__executable *)0)->ranges) /
+		 sizeof(struct incstack__executable_range)
+};
 
 /* The list, line by line, of which only the beginning is kept: LOW-HIGH rwxp. */
 struct list {
@@ -24,8 +26,8 @@ struct list {
 static int next_byte(struct list *list)
 {
 	if (list->at == list->end) {
-		const long got = incstack__system_call(SYS_read, list->fd, list->text,
-						       sizeof(list->text));
+		const long got =
+			incstack__system_call(SYS_read, list->fd, list->text, sizeof(list->text));
 
 		list->at = 0;
 		list->end = got > 0 ? (size_t)got : 0;

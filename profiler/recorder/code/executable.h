@@ -15,7 +15,7 @@ struct incstack__executable {
 	} ranges[8];
 	unsigned next;     /* the range that the next one replaces */
 	unsigned searches; /* since `since` */
-	int64_t since;     /* in seconds; what is known is forgotten when another second has begun */
+	int64_t since; /* in seconds; what is known is forgotten when another second has begun */
 };
 
 /* Whether the address is in executable memory. It may be called in a handler, and keeps errno. It also says no if

@@ -33,7 +33,6 @@ int incstack__record_pointer_rule(uintptr_t address, struct incstack_rule *rule)
 		*rule = incstack__native_pointer_rule();
 		return 0;
 	}
-	*rule = incstack__native_pointer_rule_here(address,
-						   incstack__record_local.interrupted_sp);
+	*rule = incstack__native_pointer_rule_here(address, incstack__record_local.interrupted_sp);
 	return 0;
 }

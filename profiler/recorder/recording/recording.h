@@ -89,7 +89,7 @@ extern INCSTACK__TLS struct incstack__record_local {
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
 	uintptr_t interrupted, interrupted_sp; /* in the handler: what the tick has interrupted */
-	bool handling;      /* in the handler of a tick, which may not allocate or wait for locks */
+	bool handling; /* in the handler of a tick, which may not allocate or wait for locks */
 	bool no_second_tick; /* in the handler, and another tick would overwrite its frame */
 	bool tick_is_due;    /* the next tick came while the handler ran */
 } incstack__record_local;

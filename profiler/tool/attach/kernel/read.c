@@ -192,8 +192,8 @@ static void pass_sample(const struct tool_attach_events *events, const struct re
 	    is_inherited(events, report.tid, words[2]))
 		return;
 	at = take_chain(record, CHAIN, stack);
-	stack->is_native = at != 0 && record->count > at + STACK &&
-			   words[at] == PERF_SAMPLE_REGS_ABI_64;
+	stack->is_native =
+		at != 0 && record->count > at + STACK && words[at] == PERF_SAMPLE_REGS_ABI_64;
 	if (stack->is_native) {
 		stack->fp = words[at + 1];
 		stack->sp = words[at + 2];

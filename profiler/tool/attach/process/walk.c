@@ -116,7 +116,8 @@ static enum incstack__tick follow(struct tool_attach_space *space,
 		if (*count == INCSTACK__POINTER_STEPS)
 			return end_at(frame - 1, STEP_WRONG);
 		if (code == TOOL_ATTACH_NO_CODE || code == TOOL_ATTACH_NO_CALL)
-			return end_at(frame - 1, next + 1 == stack->chain_count ? STEP_END : STEP_WRONG);
+			return end_at(frame - 1,
+				      next + 1 == stack->chain_count ? STEP_END : STEP_WRONG);
 		*frame = (struct tool_attach_frame){at.pc, 0, flags_of(&at, code, &rule)};
 		++*count;
 		if (!(frame->flags & INCSTACK_OBJECT_POINTER))
@@ -138,8 +139,7 @@ static enum incstack__tick walk(struct tool_attach_space *space,
 		code = tool_attach_space_rule(space, at.pc, at.exact, &rule);
 		if (code == TOOL_ATTACH_NO_CODE || code == TOOL_ATTACH_NO_CALL)
 			return end_before(frames, i, &at);
-		frames[i] =
-			(struct tool_attach_frame){at.pc, at.sp, flags_of(&at, code, &rule)};
+		frames[i] = (struct tool_attach_frame){at.pc, at.sp, flags_of(&at, code, &rule)};
 		*count = i + 1;
 		if (code == TOOL_ATTACH_NO_RULE || *count == TOOL_ATTACH_FRAMES)
 			return end_at(&frames[i], STEP_UNKNOWN);
