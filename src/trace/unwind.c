@@ -132,13 +132,17 @@ static enum step step_by_pointer(const struct stepper *w, struct cursor *at, uin
 {
 	bool (*returns_into)(void *, uintptr_t) = w->rt->embedder.code.returns_into;
 	struct cursor to = *at;
+	enum step step;
 	*slot = 0;
 	if (rule->kind == INCSTACK_RULE_FP && !at->fp)
 		return STEP_END;
 	if (!returns_into || !in_stack(w, at->sp) ||
-	    step_by_rule(read_word, w, &to, rule, slot) != STEP_FRAME)
+	    (rule->kind == INCSTACK_RULE_FP && at->fp < at->sp))
 		return STEP_UNKNOWN;
-	if (!is_thunk(to.pc) && !returns_into(w->rt->context, to.pc))
+	step = step_by_rule(read_word, w, &to, rule, slot);
+	if (step > STEP_END)
+		return STEP_UNKNOWN;
+	if (step == STEP_END || (!is_thunk(to.pc) && !returns_into(w->rt->context, to.pc)))
 		return to.fp ? STEP_UNKNOWN : STEP_END;
 	*at = to;
 	return STEP_FRAME;

@@ -71,15 +71,21 @@ struct progress {
 static enum step step_from(const struct tool_attach_stack *stack, struct cursor *at,
 			   const struct incstack_rule *rule, struct progress *progress)
 {
+	struct cursor to = *at;
 	uintptr_t slot;
+	enum step step;
 
 	if (!(rule->flags & INCSTACK_RULE_BY_POINTER))
 		return step_by_rule(read_word, stack, at, rule, &slot);
 	if (rule->kind == INCSTACK_RULE_FP && at->fp == 0)
 		return STEP_END;
 	if (progress->guesses == INCSTACK__POINTER_STEPS ||
-	    step_by_rule(read_word, stack, at, rule, &slot) != STEP_FRAME)
+	    (rule->kind == INCSTACK_RULE_FP && at->fp < at->sp))
 		return STEP_WRONG;
+	step = step_by_rule(read_word, stack, &to, rule, &slot);
+	if (step != STEP_FRAME)
+		return step == STEP_END && to.fp == 0 ? STEP_END : STEP_WRONG;
+	*at = to;
 	progress->guesses++;
 	progress->words += rule->kind == INCSTACK_RULE_FP;
 	return STEP_FRAME;
