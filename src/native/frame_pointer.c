@@ -23,6 +23,11 @@ static struct incstack_rule rule_of(enum incstack_rule_kind kind, int32_t cfa, u
 				      .flags = INCSTACK_RULE_NO_BARRIER | INCSTACK_RULE_BY_POINTER};
 }
 
+bool incstack__native_is_call(const unsigned char code[INCSTACK__NATIVE_CALL_MOST])
+{
+	return incstack__native_follows_call((uintptr_t)(code + INCSTACK__NATIVE_CALL_MOST));
+}
+
 struct incstack_rule incstack__native_pointer_rule(void)
 {
 	return rule_of(INCSTACK_RULE_FP, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t));
@@ -110,7 +115,7 @@ bool incstack__native_copied_follows_call(uintptr_t pc)
 	unsigned char code[INCSTACK__NATIVE_CALL_MOST];
 
 	return incstack__native_copy(code, pc - sizeof(code), sizeof(code)) &&
-	       incstack__native_follows_call((uintptr_t)(code + sizeof(code)));
+	       incstack__native_is_call(code);
 }
 
 static bool copy_code(void *context, uint64_t address, void *to, size_t bytes)

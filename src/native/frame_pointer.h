@@ -13,6 +13,8 @@
 
 enum { INCSTACK__NATIVE_CALL_MOST = 7 }; /* bytes of a call */
 
+/* Whether a call ends at the end of these bytes. It also tells so of some data. */
+bool incstack__native_is_call(const unsigned char code[INCSTACK__NATIVE_CALL_MOST]);
 /* The rule of a return address. */
 struct incstack_rule incstack__native_pointer_rule(void);
 

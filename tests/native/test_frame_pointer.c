@@ -67,9 +67,8 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	return 0;
 }
 
-static const struct incstack_embedder embedder = {.size = sizeof(embedder),
-						  .code.find_rule = find_rule,
-						  .code.returns_into = returns_into};
+static const struct incstack_embedder embedder = {
+	.size = sizeof(embedder), .code.find_rule = find_rule, .code.returns_into = returns_into};
 
 static struct incstack_runtime *runtime;
 static struct incstack_stack *stack;
@@ -82,9 +81,9 @@ static void open_stack(size_t bytes)
 	make_code();
 	words = guarded(bytes);
 	ck_assert_int_eq(incstack_runtime_create(&options, &runtime), 0);
-	ck_assert_int_eq(incstack_stack_create(runtime, (uintptr_t)words, (uintptr_t)words + bytes,
-					       &stack),
-			 0);
+	ck_assert_int_eq(
+		incstack_stack_create(runtime, (uintptr_t)words, (uintptr_t)words + bytes, &stack),
+		0);
 }
 
 static void close_stack(void)
@@ -177,7 +176,8 @@ static void walk_again(const struct incstack_top *top, struct expected *e)
 	while (fp != 0) {
 		const uintptr_t at = (fp - (uintptr_t)words) / 8;
 
-		if (fp % 8 != 0 || fp + 8 < sp || fp < sp || fp < (uintptr_t)words || at + 2 > WORDS)
+		if (fp % 8 != 0 || fp + 8 < sp || fp < sp || fp < (uintptr_t)words ||
+		    at + 2 > WORDS)
 			return;
 		if (!behind_call(words[at + 1])) {
 			e->is_base = words[at] == 0;
@@ -255,7 +255,8 @@ START_TEST(long_chains_are_cut)
 		words[2 * i] = i + 1 < FRAMES ? (uintptr_t)&words[2 * i + 2] : 0;
 		words[2 * i + 1] = after_call(i);
 	}
-	top = (struct incstack_top){.pc = after_call(1), .sp = (uintptr_t)words, .fp = (uintptr_t)words};
+	top = (struct incstack_top){
+		.pc = after_call(1), .sp = (uintptr_t)words, .fp = (uintptr_t)words};
 	tree = sample(&top);
 	for (o = tree->traces->top; o->parent; o = o->parent)
 		count++;

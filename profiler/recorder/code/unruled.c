@@ -9,16 +9,16 @@
 
 #include "native/frame_pointer.h"
 #include "recorder/code/code.h"
-#include "recorder/log/log.h"
+#include "recorder/code/executable.h"
 #include "unruled.h"
 
 bool incstack__record_returns_into(void *context, uintptr_t pc)
 {
-	struct incstack__record *record = incstack__record_local.mine;
+	struct incstack__executable *known = incstack__record_local.executable;
 
 	(void)context;
-	return record && incstack__native_copied_follows_call(pc) &&
-	       incstack__executable_has(&record->executable, pc - 1);
+	return known && incstack__native_copied_follows_call(pc) &&
+	       incstack__executable_has(known, pc - 1);
 }
 
 int incstack__record_pointer_rule(uintptr_t address, struct incstack_rule *rule)

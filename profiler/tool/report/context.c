@@ -113,13 +113,13 @@ static size_t fold(const struct incstack_profile_frame *frames, size_t count, st
 static void put_frame(const struct tool_report *report, const struct incstack_profile_frame *frame,
 		      FILE *out)
 {
-	static const char mark[] = "(fp) ";
+	static const char before[] = "(fp) ";
 	size_t columns = report->wish->columns;
 
 	columns = columns > 40 ? columns - 20 : 20;
 	if (frame->flags & INCSTACK_OBJECT_POINTER) {
-		fputs(mark, out);
-		columns -= sizeof(mark) - 1;
+		fputs(before, out);
+		columns -= sizeof(before) - 1;
 	}
 	tool_report_place(frame->name, frame->name_length, frame->file, frame->line, columns, out);
 }

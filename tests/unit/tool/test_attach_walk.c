@@ -219,7 +219,9 @@ START_TEST(callers_on_another_stack)
 	chain[0] = stack.pc;
 	chain[1] = words[1];
 	chain[2] = return_address();
-	chain[3] = CODE + 1; /* the outermost frame of a goroutine returns to an address that follows no call */
+	chain[3] =
+		CODE +
+		1; /* the outermost frame of a goroutine returns to an address that follows no call */
 	ck_assert_int_eq(tool_attach_walk(NULL, &stack, frames, &count), INCSTACK__TICK_TAKEN);
 	ck_assert_uint_eq(count, 3);
 	ck_assert_uint_eq(frames[2].pc, chain[2]);

@@ -10,7 +10,6 @@
 #include "ask.h"
 #include "copy.h"
 #include "native/frame_pointer.h"
-#include "native/native.h"
 #include "pointers.h"
 
 void tool_attach_memory_close(struct tool_attach_memory *memory)
@@ -68,7 +67,7 @@ enum tool_attach_code tool_attach_pointer_find(struct tool_attach_memory *memory
 		return TOOL_ATTACH_NO_CALL;
 	if (!read_code(memory, module, pc - sizeof(code), code, sizeof(code)))
 		return TOOL_ATTACH_NO_RULE;
-	return incstack__native_follows_call((uintptr_t)(code + sizeof(code)))
+	return incstack__native_is_call(code)
 		       ? TOOL_ATTACH_RULE
 		       : TOOL_ATTACH_NO_CALL;
 }

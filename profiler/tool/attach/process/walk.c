@@ -111,6 +111,7 @@ static enum incstack__tick follow(struct tool_attach_space *space,
 				  const struct tool_attach_stack *stack, size_t next,
 				  struct tool_attach_frame *frames, size_t *count)
 {
+	const size_t first = next;
 	struct incstack_rule rule;
 
 	for (; next < stack->chain_count; next++) {
@@ -122,8 +123,9 @@ static enum incstack__tick follow(struct tool_attach_space *space,
 		if (*count == INCSTACK__POINTER_STEPS)
 			return end_at(frame - 1, STEP_WRONG);
 		if (code == TOOL_ATTACH_NO_CODE || code == TOOL_ATTACH_NO_CALL)
-			return end_at(frame - 1,
-				      next + 1 == stack->chain_count ? STEP_END : STEP_WRONG);
+			return end_at(frame - 1, next > first && next + 1 == stack->chain_count
+							 ? STEP_END
+							 : STEP_WRONG);
 		*frame = (struct tool_attach_frame){at.pc, 0, flags_of(&at, code, &rule)};
 		++*count;
 		if (!(frame->flags & INCSTACK_OBJECT_POINTER))
