@@ -235,6 +235,9 @@ enum {
 	INCSTACK_OBJECT_LATE = 1u << 12, /* the top of a trace from a queue; with INTERRUPTED it
 	                                  * is the frame that was interrupted, otherwise the
 	                                  * trace is biased (docs/signals.md) */
+	INCSTACK_OBJECT_POINTER = 1u << 13, /* its code has no unwind rule: its caller was found by the frame
+	                                     * pointer (INCSTACK_RULE_BY_POINTER). With TRUNCATED the
+	                                     * frame pointer led nowhere. */
 	INCSTACK_OBJECT_GAP = 1u << 9,   /* parent is a caller, but not the direct one; never
 	                                      * set after retrieve (see incstack_stack_tree) */
 };

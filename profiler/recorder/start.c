@@ -15,6 +15,7 @@
 #include "recorder/system/libc.h"
 #include "native/native.h"
 #include "recorder/code/code.h"
+#include "recorder/code/unruled.h"
 #include "recorder/cpu/ticks.h"
 #include "recorder/events/events.h"
 #include "recorder/log/check.h"
@@ -162,6 +163,7 @@ static int create_runtime(void)
 	embedder.code.find_rule_quickly = incstack__record_find_rule;
 	if (incstack__kind->samples_in_handlers)
 		embedder.signals.find_rule = incstack__record_find_rule;
+	embedder.code.returns_into = incstack__record_returns_into;
 	embedder.memory.allocate = incstack__wiped_allocate;
 	embedder.memory.release = incstack__wiped_release;
 	embedder.memory.allocate_traces = incstack__spool_chunk;

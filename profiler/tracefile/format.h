@@ -103,7 +103,7 @@ struct incstack__tracefile_batch {
  * the guess. 7 stands for 8. */
 enum {
 	INCSTACK__TRACEFILE_EXACT = 1u << 0,
-	INCSTACK__TRACEFILE_SIGNAL = 1u << 1,
+	INCSTACK__TRACEFILE_POINTER = 1u << 1,         /* INCSTACK_OBJECT_POINTER */
 	INCSTACK__TRACEFILE_PARENT_NEXT = 0 << 2,      /* the object that follows */
 	INCSTACK__TRACEFILE_PARENT_BACK = 1 << 2,      /* a uint32_t says how far back */
 	INCSTACK__TRACEFILE_PARENT_NONE = 2 << 2,      /* its callers are not in the batch */

@@ -158,10 +158,13 @@ static uint32_t special(struct incstack__replay *replay, uint32_t number, uint64
 static uint32_t start_of(struct incstack__replay *replay,
 			 const struct incstack__tracefile_chunk *chunk, uint32_t outermost)
 {
+	const bool by_pointer = chunk->flags[outermost] & INCSTACK__TRACEFILE_POINTER;
+
 	if ((chunk->flags[outermost] & INCSTACK__TRACEFILE_PARENT) !=
 	    INCSTACK__TRACEFILE_PARENT_TRUNCATED)
 		return root_of(replay, chunk->thread);
-	return special(replay, chunk->thread, INCSTACK__CCT_TRUNCATED);
+	return special(replay, chunk->thread,
+		       by_pointer ? INCSTACK__CCT_POINTER : INCSTACK__CCT_TRUNCATED);
 }
 
 /* Finds the nodes of the objects from `first` to `last`, and returns the node of `first`. These
@@ -173,6 +176,8 @@ static uint32_t resolve_run(struct incstack__replay *replay,
 	for (uint32_t i = last + 1; i-- > first && node != INCSTACK__CCT_FAILED;) {
 		node = incstack__cct_child(&replay->cct, node, incstack__tracefile_code(chunk, i));
 		chunk->node[i] = node;
+		if (node != INCSTACK__CCT_FAILED && chunk->flags[i] & INCSTACK__TRACEFILE_POINTER)
+			replay->cct.nodes[node].by_pointer = true;
 	}
 	return node;
 }

@@ -72,8 +72,9 @@ static inline struct cursor put_back(struct cursor to, unsigned char *head,
 /* Returns the head of an object that has flags or no parent. put_back adds a reference back. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
-	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
-			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACEFILE_SIGNAL : 0u);
+	unsigned head =
+		(object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
+		(object->flags & INCSTACK_OBJECT_POINTER ? INCSTACK__TRACEFILE_POINTER : 0u);
 
 	if (object->parent)
 		return head;
@@ -90,7 +91,7 @@ static __attribute__((noinline)) unsigned unusual_head(const struct incstack_fra
  * compiler must assume that the stores change what is loaded. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
-	const uint32_t unusual = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL;
+	const uint32_t unusual = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_POINTER;
 	/* The tree belongs to the caller alone, so its objects may be changed. */
 	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
 

@@ -16,7 +16,7 @@ INCSTACK_API bool incstack__page_readable(uintptr_t address);
 /* Calls the kernel with up to six arguments. Returns what the kernel returns: a negated error if
  * the call failed. Unlike libc's syscall, no library can replace it, and errno stays as it is
  * (system_call.S). */
-long incstack__system_call(long number, ...);
+INCSTACK_API long incstack__system_call(long number, ...);
 
 /* Whether the pc is in a thunk or in the trampoline (arch.c). */
 int incstack__thunk_contains(uintptr_t pc);

@@ -42,7 +42,7 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
+    "tool": "native/image.h native/frame_pointer.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
             " profile/curve.h profile/delta.h profile/filter.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
@@ -134,7 +134,7 @@ STRATA = {
         "filter.c",
         "report/context report/timeline report/curve report/resolve attach/process/*",
         "report/frames report/memory report/resident report/functions report/shares report/profile attach/kernel/* attach/output/*",
-        "report/end report/ticks attach/ticks attach/waits attach/heap",
+        "report/end report/pointers report/ticks attach/ticks attach/waits attach/heap",
         "report/text report/sections attach/recording report/json",
         "report/cpu report/heap",
         "report/form",
@@ -158,12 +158,12 @@ STRATA = {
         "context descriptor entries.S jump lookup malloc new process sandbox signals thread create unload",
     ),
     "native": (
-        "native cfi.h image.h cfi_expression space",
+        "native cfi.h frame_pointer.h image.h cfi_expression space",
         "cfi",
         "table",
         "base native_walk native_stack",
         "native_rule",
-        "embedder context native_top interrupted",
+        "embedder context native_top frame_pointer.c interrupted",
         "image.c",
     ),
 }

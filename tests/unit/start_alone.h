@@ -172,6 +172,7 @@ UNUSED(uint64_t, incstack__heap_position, void)
 UNUSED(void, incstack__record_thread, void)
 UNUSED(int, incstack__record_find_rule, void *context, uintptr_t address,
        struct incstack_rule *rule)
+UNUSED(bool, incstack__record_returns_into, void *context, uintptr_t pc)
 UNUSED(void, incstack__serve_thread, void)
 UNUSED(void, incstack__serve_alloc, const void *block, size_t bytes, struct incstack__caller caller)
 UNUSED(void, incstack__serve_free, const void *block)

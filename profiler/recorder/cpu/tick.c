@@ -278,6 +278,8 @@ static void handle(struct incstack__record *record, uint64_t ticks, enum incstac
 		.may_serve = suffices || place.where == INCSTACK__ON_OTHER_STACK,
 	};
 
+	incstack__record_local.interrupted = tick.top.pc;
+	incstack__record_local.interrupted_sp = tick.top.sp;
 	if (suffices)
 		serve_if_due(&tick);
 	incstack__record_local.no_second_tick =
@@ -342,6 +344,7 @@ void incstack__tick(uint64_t ticks, enum incstack__tick others, const void *ucon
 		handle(record, ticks, others, ucontext);
 		incstack__record_local.tick_is_due = incstack__timer_is_due();
 		incstack__record_local.handling = 0;
+		incstack__record_local.interrupted = 0;
 		incstack__record_local.state = 0;
 		incstack__libc.setcanceltype(cancel_type, NULL);
 	}

@@ -14,6 +14,7 @@
 #include <incstack/incstack.h>
 #include <incstack/native.h>
 
+#include "recorder/code/executable.h"
 #include "recorder/recording/recording.h"
 #include "recorder/system/restart.h"
 #include "trace/shared.h"
@@ -96,6 +97,7 @@ struct incstack__record {
 		uint64_t timer_cpu; /* CPU time, and that in the kernel, at the timer's last tick */
 		uint64_t timer_system;
 	} ticking;
+	struct incstack__executable executable; /* of a CPU profile */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&

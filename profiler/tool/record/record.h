@@ -84,6 +84,9 @@ int tool_record(struct tool_record_options *options);
  * message. */
 int tool_record_prepare(struct tool_record_options *options);
 
+/* Whether the dynamic loader cannot load the recorder into the program, because it is static or has another C
+ * library. */
+bool tool_record_is_unloadable(const char *program);
 /* Returns 0, or an exit status after a message that says why the program cannot be profiled. */
 int tool_record_check_program(const char *program);
 /* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit

@@ -269,6 +269,10 @@ static void put_context(yajl_gen json, const struct tool_report *report, uint32_
 		yajl_gen_map_open(json);
 		put_place(json, frames[i].name, frames[i].name_length, frames[i].file,
 			  frames[i].line);
+		if (frames[i].flags & INCSTACK_OBJECT_POINTER) {
+			put_key(json, "by_frame_pointer");
+			yajl_gen_bool(json, 1);
+		}
 		yajl_gen_map_close(json);
 	}
 	yajl_gen_array_close(json);

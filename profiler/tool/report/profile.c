@@ -44,7 +44,7 @@ static int has_values(const struct incstack__cct_values *values)
 
 /* Finds or adds the node of a frame. */
 static int child(struct incstack_profile *profile, uint32_t parent,
-		 const struct tool_symbols_frame *from, uint32_t *node)
+		 const struct tool_symbols_frame *from, uint32_t flags, uint32_t *node)
 {
 	const struct incstack_profile_frame frame = {
 		.size = sizeof(frame),
@@ -55,23 +55,24 @@ static int child(struct incstack_profile *profile, uint32_t parent,
 		.module = from->module,
 		.build_id = from->build_id,
 		.address = from->address,
-		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
+		.flags = flags | (from->is_inlined ? (uint32_t)INCSTACK_OBJECT_VIRTUAL : 0)};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
 
 /* Finds or adds the nodes of a code: one for its function, and below it one for each that is inlined there. */
 static int child_of_code(struct incstack_profile *profile, const struct tool_report *report,
-			 uint32_t parent, uint64_t code, uint32_t *node)
+			 uint32_t parent, const struct incstack__cct_node *context, uint32_t *node)
 {
+	const uint32_t flags = context->by_pointer ? INCSTACK_OBJECT_POINTER : 0;
 	size_t count;
 	const struct tool_symbols_frame *frames =
-		tool_symbols_frames(report->symbols, code, &count);
+		tool_symbols_frames(report->symbols, context->code, &count);
 	int error = 0;
 
 	*node = parent;
 	while (count-- > 0 && error == 0)
-		error = child(profile, *node, &frames[count], node);
+		error = child(profile, *node, &frames[count], flags, node);
 	return error;
 }
 
@@ -117,13 +118,13 @@ static int add_deep(struct incstack_profile *profile, const struct tool_report *
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
 	const struct incstack__cct_node *inner[INNERMOST];
 	uint32_t node;
-	int error = child(profile, outer, &middle, &node);
+	int error = child(profile, outer, &middle, 0, &node);
 
 	inner[0] = context;
 	for (unsigned i = 1; i < INNERMOST; i++)
 		inner[i] = &nodes[inner[i - 1]->parent];
 	for (unsigned i = INNERMOST; i-- > 0 && error == 0;)
-		error = child_of_code(profile, report, node, inner[i]->code, &node);
+		error = child_of_code(profile, report, node, inner[i], &node);
 	return error != 0 ? error : weigh(profile, report, node, context);
 }
 
@@ -189,7 +190,7 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 		nodes[i] = parent;
 		return 0;
 	}
-	error = child_of_code(profile, report, parent, context->code, &nodes[i]);
+	error = child_of_code(profile, report, parent, context, &nodes[i]);
 	return error != 0 ? error : weigh(profile, report, nodes[i], context);
 }
 

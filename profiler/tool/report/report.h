@@ -101,6 +101,8 @@ int tool_report_json(const struct tool_report *report, FILE *out);
 /* Prints the report for people: totals, then the functions, contexts and lines that weigh most. */
 void tool_report_print(const struct tool_report *report, FILE *out);
 
+/* pointers.c: says how much of the profile depends on frame pointers. */
+void tool_report_pointers(const struct tool_report *report, FILE *out);
 /* Parts of it: what was recorded, and what is wrong with it; the hottest contexts by a kind of weight;
  * how the process ended; a context of the tree, or of the profile, innermost frame first. */
 void tool_report_head(const struct tool_report *report, const char *title, FILE *out);
