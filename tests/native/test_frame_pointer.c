@@ -58,12 +58,17 @@ static bool returns_into(void *context, uintptr_t pc)
 	return is_in_code(pc - 1) && incstack__native_copied_follows_call(pc);
 }
 
+static uintptr_t described =
+	UINTPTR_MAX; /* from here on, tables describe the code: a frame has two words */
+
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	(void)context;
 	if (!is_in_code(address))
 		return INCSTACK_EUNWIND;
 	*rule = incstack__native_pointer_rule();
+	if (address >= described)
+		*rule = (struct incstack_rule){INCSTACK_RULE_SP, 16, 8, 0, 0};
 	return 0;
 }
 
@@ -267,6 +272,33 @@ START_TEST(long_chains_are_cut)
 }
 END_TEST
 
+/* ---- barriers ----------------------------------------------------------------------- */
+
+/* The return slot of a frame without rules is left alone, even if it leads to code with rules. */
+START_TEST(no_frame_is_patched)
+{
+	enum { LOW = 1, HIGH = PAGE / 32, FRAMES = 16 };
+	static uintptr_t before[2 * FRAMES];
+	struct incstack_top top;
+
+	open_stack(PAGE);
+	described = (uintptr_t)code + PAGE / 2;
+	for (unsigned i = 0; i < FRAMES; i++) {
+		words[2 * i] = (uintptr_t)&words[2 * i + 2];
+		words[2 * i + 1] = after_call(i < 4 ? LOW : HIGH);
+	}
+	words[2 * FRAMES - 1] = 0;
+	memcpy(before, words, sizeof(before));
+	top = (struct incstack_top){
+		.pc = after_call(LOW), .sp = (uintptr_t)words, .fp = (uintptr_t)words};
+	ck_assert_int_eq(incstack_stack_sample(stack, 0, 0, &top), 0);
+	ck_assert_int_eq(memcmp(before, words, 10 * sizeof(*words)), 0);
+	ck_assert_int_ne(memcmp(before, words, sizeof(before)), 0); /* others are patched */
+	close_stack();
+	described = UINTPTR_MAX;
+}
+END_TEST
+
 /* ---- the rule of interrupted code --------------------------------------------------- */
 
 /* function: push %rbp; mov %rsp,%rbp; nop; pop %rbp; ret, then a function without a frame. */
@@ -360,6 +392,7 @@ int main(void)
 
 	tcase_add_test(tests, any_stack);
 	tcase_add_test(tests, long_chains_are_cut);
+	tcase_add_test(tests, no_frame_is_patched);
 	tcase_add_test(tests, interrupted_code);
 	tcase_add_test(tests, unmapped_meanwhile);
 	suite_add_tcase(suite, tests);
