@@ -95,7 +95,8 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
-	struct incstack__executable *executable; /* what the thread's record knows; null: no record */
+	struct incstack__executable
+		*executable;                   /* what the thread's record knows; null: no record */
 	uintptr_t interrupted, interrupted_sp; /* in the handler: what the tick has interrupted */
 	bool handling; /* in the handler of a tick, which may not allocate or wait for locks */
 	bool no_second_tick; /* in the handler, and another tick would overwrite its frame */

@@ -67,9 +67,7 @@ enum tool_attach_code tool_attach_pointer_find(struct tool_attach_memory *memory
 		return TOOL_ATTACH_NO_CALL;
 	if (!read_code(memory, module, pc - sizeof(code), code, sizeof(code)))
 		return TOOL_ATTACH_NO_RULE;
-	return incstack__native_is_call(code)
-		       ? TOOL_ATTACH_RULE
-		       : TOOL_ATTACH_NO_CALL;
+	return incstack__native_is_call(code) ? TOOL_ATTACH_RULE : TOOL_ATTACH_NO_CALL;
 }
 
 /* ---- interrupted code ------------------------------------------------------------------------- */
