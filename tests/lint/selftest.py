@@ -98,7 +98,7 @@ class Layers(unittest.TestCase):
              "tracefile/format.h": "", "tracefile/notes.h": "",
              "profile/analysis.h": "", "profile/files.h": "", "profile/nodes.h": "", "profile/reduce.h": "",
              "profile/timeline.h": "", "profile/delta.h": "", "profile/filter.h": "", "profile/curve.h": "",
-             "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "",
+             "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "", "native/frame_pointer.h": "",
              "safepoint/wait.h": ""}
 
     def errors(self, symbols=(), **texts):

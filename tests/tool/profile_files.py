@@ -7,9 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
+import otlp_file
 from pprof_message import PprofWriter, field, fields, numbers, varint
 
-FORMATS = ("folded", "pb.gz", "speedscope.json", "firefox.json")
+FORMATS = ("folded", "pb.gz", "speedscope.json", "firefox.json", "otlp.pb")
 META = ("program", "mode", "time_ns", "duration_ns", "lost", "truncated", "pruned")
 
 
@@ -197,7 +198,12 @@ def read_firefox(path):
     json_meta(profile, data["meta"]["incstack"])
     return profile
 
-READERS = dict(zip(FORMATS, (read_folded, read_pprof, read_speedscope, read_firefox)))
+
+def read_otlp(path):
+    return otlp_file.read(path, Profile, META)
+
+
+READERS = dict(zip(FORMATS, (read_folded, read_pprof, read_speedscope, read_firefox, read_otlp)))
 
 # ---- random profiles ----
 

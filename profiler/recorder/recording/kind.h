@@ -29,6 +29,7 @@ struct incstack__kind {
 	void (*lack_record)(void); /* the calling thread cannot have a record */
 	void (*end_record)(struct incstack__record *record);
 	void (*stop)(void); /* before the last batches are written, with the recording's lock */
+	void (*restricted)(void); /* a seccomp filter will be loaded, and recording goes on */
 	/* The CPU time of the record's thread while it was recorded; 0: it is not measured. */
 	uint64_t (*cpu_ns)(const struct incstack__record *record);
 };

@@ -18,7 +18,8 @@
 enum { INTERVAL = 1000 };
 enum { ONE = 1000, OTHER = 2000 }; /* threads, whose first tick comes after a whole interval */
 
-static struct tool_record_options options = {.interval = INTERVAL};
+static char *no_program[] = {NULL};
+static struct tool_record_options options = {.interval = INTERVAL, .program = no_program};
 static struct tool_attach_run run;
 static const struct tool_attach_technique *technique;
 static char written[1024];
@@ -94,6 +95,12 @@ void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count)
 {
 	(void)file;
 	note("dropped %d; ", (int)count);
+}
+
+void tool_attach_file_moment(struct tool_attach_file *file)
+{
+	(void)file;
+	note("moment; ");
 }
 
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count)
