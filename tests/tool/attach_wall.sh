@@ -55,9 +55,10 @@ test_parts() {
 	wall 7 -- "$target" parts
 	parts_are_right
 	(($(spent_ms ';main;parts;work') >= 195)) || fail "$(spent_ms ';work') ms of work, not 200"
+	equal "rows of the vdso" "$("$tool" report -n 100 trace 2>&1 | grep -c '%  \+.*[[]vdso[]]')" 1
 	# The dynamic loader begins with instructions whose callers are not described. There, too, the thread may wait
 	# for a processor.
-	equal "time without callers" "$(spent '^[[]callers unknown[]]')" "$(spent '^[[]callers unknown[]];ld-')"
+	equal "time without callers" "$(spent '^[[]callers unknown[]]')" "$(spent '^[[]callers unknown[]];(ld-|_start|_dl_)')"
 	! grep ' failed: ' stderr | grep -v 'no unwind rule' || fail "some ticks have no trace"
 	grep -q '^wall-clock profile of: ' stderr || fail "the report does not name its kind"
 }
@@ -65,12 +66,42 @@ test_parts() {
 # Waits that are shorter than the interval are sampled as often as they should.
 test_naps() {
 	wall 7 -- "$target" naps
-	between "$(said nap)" "$(spent_ms ';naps;nap[; ]')" "$(said nap)" "short waits"
+	waits_in sleep ';naps;nap[; ]' "$(said nap)" "short waits"
+}
+
+# in_state KIND REGEX: milliseconds in the contexts that match, of one state.
+in_state() {
+	"$tool" report -k "$1" --folded trace >/dev/null 2>&1
+	spent_ms "$2"
+}
+
+# waits_in KIND REGEX MS WHAT: the contexts have that time. It is the wait of that kind, but for the time in which the
+# thread runs or waits for a processor.
+waits_in() {
+	local all state others
+	all=$(spent_ms "$2")
+	between "$3" "$all" "$3" "$4"
+	state=$(in_state "$1" "$2")
+	others=$(($(in_state running "$2") + $(in_state runnable "$2")))
+	((state + others >= all - 2 && state + others <= all + 2)) ||
+		fail "$4: $state ms of $1 and $others ms without a wait, not $all"
+	((state > 0)) || fail "$4: no $1"
 }
 
 test_lock() {
 	wall 7 -- "$target" lock
-	between 500 "$(spent_ms ';waiter;want_lock;.*lock')" "$(said lock)" "waits for the lock"
+	waits_in lock ';waiter;want_lock;.*lock' "$(said lock)" "waits for the lock"
+}
+
+# A lock that is held for 300 us, and reads from a pipe: waits that are shorter than the interval.
+test_held() {
+	wall 7 -- "$target" held
+	waits_in lock ';want_often;want_held;.*lock' "$(said held)" "waits for the lock"
+}
+
+test_pipe() {
+	wall 7 -- "$target" pipe
+	waits_in I/O ';take_bytes;take_byte;.*read' "$(said pipe)" "reads"
 }
 
 # A thousand threads that wait for two seconds and more: each has its full time, and few traces. On a busy

@@ -3,8 +3,8 @@
  * The technique of incstack cpu --wall: CPU time, and the time that threads spend off a processor.
  * The kernel reports when a thread leaves a processor, with a copy of its stack, and when it is
  * back. So a thread that waits costs nothing, however long it waits. The time of a wait is divided
- * into ticks, which all have the trace of the place where the thread waits. CPU time comes in ticks
- * of the kernel.
+ * into ticks, which all have the trace of the place where the thread waits, and the state of the thread
+ * there (process/cause.c). CPU time comes in ticks of the kernel.
  *
  * Each report on a thread ends a span of time in which the thread was on a processor or off it.
  * change() accounts this span and sets the new state. account() writes long waits before they end.
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "process/ask.h"
+#include "process/cause.h"
 #include "technique.h"
 #include "tool/proc.h"
 #include "tracefile/notes.h"
@@ -29,9 +30,14 @@ enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 /* What is known of a thread, in CLOCK_MONOTONIC. */
 struct wait {
 	enum state state;
-	uint64_t begin;   /* when its life in the recording began, as far as is known */
-	uint64_t since;   /* everything before this time is accounted */
-	uint64_t part;    /* ns off a processor that no tick stands for yet */
+	uint64_t begin;           /* when its life in the recording began, as far as is known */
+	uint64_t since;           /* everything before this time is accounted */
+	enum incstack__state why; /* why the thread is off a processor */
+	struct part {
+		int64_t part; /* ns off a processor that no tick stands for yet */
+		int64_t due;  /* so many of them make a tick */
+	} states[INCSTACK__STATES];
+	uint64_t random;
 	int64_t run;      /* ns on a processor that no tick stands for yet */
 	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
 };
@@ -56,17 +62,31 @@ struct moment {
 	uint64_t lived; /* the result: ns that the threads have lived */
 };
 
+/* Returns a number below an interval (xorshift64). */
+static int64_t random_part(struct wait *wait, uint64_t interval)
+{
+	wait->random ^= wait->random << 13;
+	wait->random ^= wait->random >> 7;
+	wait->random ^= wait->random << 17;
+	return (int64_t)(wait->random % interval);
+}
+
 /* The first tick comes after a part of an interval that depends on the thread's number, so that
  * short waits are sampled as often as they should be. Returns false if there is no memory. */
 static bool begin_thread(const struct waits *waits, struct tool_attach_thread *thread,
 			 uint64_t time)
 {
+	const uint64_t hash = (uint64_t)(uint32_t)thread->tid * 2654435761u;
 	struct wait *wait = calloc(1, sizeof(*wait));
 
 	if (!wait)
 		return false;
 	wait->begin = time;
-	wait->part = (uint64_t)(uint32_t)thread->tid * 2654435761u % waits->interval;
+	wait->random = hash | 1;
+	wait->why = INCSTACK__STATE_OTHER;
+	for (int i = 0; i < INCSTACK__STATES; i++)
+		wait->states[i] =
+			(struct part){(int64_t)(hash % waits->interval), (int64_t)waits->interval};
 	thread->own = wait;
 	return true;
 }
@@ -81,18 +101,33 @@ static struct tool_attach_thread *thread_of(struct waits *waits, pid_t tid, uint
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
+/* Returns how many ticks the state has got after so many ns. A rest below an interval makes a tick together with earlier
+ * rests, which comes up to half an interval too early or too late: a program whose waits repeat in each interval would
+ * otherwise have all ticks in the same wait. */
+static uint64_t ticks_after(struct wait *wait, uint64_t ns, uint64_t interval)
+{
+	struct part *part = &wait->states[wait->why];
+	uint64_t ticks = ns / interval;
+
+	part->part += (int64_t)(ns % interval);
+	for (; part->part >= part->due; ticks++) {
+		part->part -= (int64_t)interval;
+		part->due = (int64_t)interval / 2 + random_part(wait, interval);
+	}
+	return ticks;
+}
+
 /* Accounts a wait up to a time. Writes its whole intervals as ticks, with the thread's trace. */
 static void write_ticks(struct waits *waits, struct tool_attach_thread *thread, uint64_t until)
 {
 	struct wait *wait = thread->own;
 	const uint64_t ns = until > wait->since ? until - wait->since : 0;
-	const uint64_t ticks = (wait->part + ns) / waits->interval;
+	const uint64_t ticks = ticks_after(wait, ns, waits->interval);
 
-	wait->part = (wait->part + ns) % waits->interval;
 	wait->since += ns;
 	waits->ticks += ticks;
 	if (ticks > 0)
-		tool_attach_file_ticks(waits->run->file, thread, until, ticks);
+		tool_attach_file_ticks(waits->run->file, thread, until, ticks, wait->why);
 }
 
 /* The thread has run again at this time. If look_at() was still reading its stack then, the copy
@@ -118,8 +153,10 @@ static void change(struct waits *waits, struct tool_attach_thread *thread, enum 
 	} else if (wait->state == STATE_ON && time > wait->since) {
 		wait->run += (int64_t)(time - wait->since);
 	}
-	if (state == STATE_OFF && wait->state != STATE_OFF)
+	if (state == STATE_OFF && wait->state != STATE_OFF) {
 		tool_attach_thread_forget(thread, INCSTACK__TICK_NO_ROOM);
+		wait->why = INCSTACK__STATE_OTHER;
+	}
 	if (time > wait->since)
 		wait->since = time;
 	wait->state = state;
@@ -232,12 +269,30 @@ static void walk(struct waits *waits, struct tool_attach_thread *thread,
 static void on_left(struct waits *waits, const struct tool_attach_report *report)
 {
 	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
+	struct wait *wait;
 
 	waits->run->samples++;
 	if (!thread)
 		return;
 	change(waits, thread, STATE_OFF, report->time);
+	wait = thread->own;
+	if (report->stack.is_native)
+		wait->why = tool_attach_cause(waits->run->space, report->stack.pc);
 	walk(waits, thread, &report->stack);
+}
+
+/* This report follows the one with the stack. */
+static void on_off(struct waits *waits, const struct tool_attach_report *report)
+{
+	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
+	struct wait *wait;
+
+	if (!thread)
+		return;
+	change(waits, thread, STATE_OFF, report->time);
+	wait = thread->own;
+	if (report->is_preempted)
+		wait->why = INCSTACK__STATE_RUNNABLE;
 }
 
 static void on_tick(struct waits *waits, const struct tool_attach_report *report)
@@ -249,7 +304,8 @@ static void on_tick(struct waits *waits, const struct tool_attach_report *report
 		return;
 	waits->run->samples++;
 	walk(waits, thread, &report->stack);
-	tool_attach_file_ticks(waits->run->file, thread, report->time, ticks);
+	tool_attach_file_ticks(waits->run->file, thread, report->time, ticks,
+			       INCSTACK__STATE_RUNNING);
 }
 
 /* ---- threads on which there was no report --------------------------------------------------- */
@@ -313,6 +369,7 @@ static void look_at(void *context, pid_t tid)
 		return; /* its wait is known, or it runs */
 	stack.bytes = read_stack(stack.sp, copy);
 	change(waits, thread, STATE_OFF, now);
+	wait->why = tool_attach_cause(waits->run->space, stack.pc);
 	walk(waits, thread, &stack);
 	wait->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
@@ -377,7 +434,7 @@ static void take(struct tool_attach_run *run, const struct tool_attach_report *r
 		on_left(waits, report);
 		break;
 	case TOOL_ATTACH_OFF:
-		change_of(waits, report->tid, STATE_OFF, report->time);
+		on_off(waits, report);
 		break;
 	case TOOL_ATTACH_ON:
 		change_of(waits, report->tid, STATE_ON, report->time);

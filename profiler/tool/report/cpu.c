@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/names.h"
 #include "tool/profile_io.h"
@@ -51,39 +52,100 @@ static double share(uint64_t part, uint64_t total)
 	return total > 0 ? 100.0 * (double)part / (double)total : 0;
 }
 
-static void print_function(const struct tool_report *report,
-			   const struct incstack__profile_function *function, const char *unit,
-			   uint64_t total, FILE *out)
+static uint64_t total_of(const struct tool_report *report, uint32_t kind)
 {
-	char self[32];
-	char all[32];
+	uint64_t total = 0;
 
-	fprintf(out, "%12s %5.1f%% %12s %5.1f%%  ",
-		tool_amount(function->self, unit, self, sizeof(self)), share(function->self, total),
-		tool_amount(function->total, unit, all, sizeof(all)),
-		share(function->total, total));
-	tool_name_clip(function->name != NULL ? function->name : "?", report->wish->columns - 41,
-		       '>', out);
+	for (size_t i = 0; i < report->sums.count; i++)
+		total += report->sums.rows[i].own[kind];
+	return total;
+}
+
+/* Prints what the threads did with their time. */
+static void print_states(const struct tool_report *report, FILE *out)
+{
+	const uint64_t all = total_of(report, 0);
+	char amount[32];
+
+	if (!tool_report_is_wall(report))
+		return;
+	fprintf(out, "\n%12s %6s  running, or waiting for\n", "time", "");
+	for (uint32_t i = 0; i < INCSTACK__STATES; i++) {
+		const uint64_t time = total_of(report, tool_report_kind_of(report, i));
+
+		if (time > 0)
+			fprintf(out, "%12s %5.1f%%  %s\n",
+				tool_amount(time, "nanoseconds", amount, sizeof(amount)),
+				share(time, all), incstack__state_name(i));
+	}
+}
+
+/* Prints the column of a wall-clock profile that tells work from waits. Returns its width. */
+static unsigned print_running(const struct tool_report *report,
+			      const struct incstack__profile_sum *sum, FILE *out)
+{
+	enum { WIDTH = 13 };
+	char running[32];
+
+	if (!tool_report_is_wall(report))
+		return 0;
+	if (!sum)
+		return (unsigned)fprintf(out, "%12s ", "running");
+	tool_amount(sum->own[tool_report_kind_of(report, INCSTACK__STATE_RUNNING)], "nanoseconds",
+		    running, sizeof(running));
+	fprintf(out, "%12s ", running);
+	return WIDTH;
+}
+
+static void print_function(const struct tool_report *report,
+			   const struct incstack__profile_sum *sum, uint64_t all, FILE *out)
+{
+	enum { WIDTH = 41 };
+	const uint32_t kind = report->kind;
+	struct incstack_profile_kind about = {"", ""};
+	unsigned width;
+	char self[32];
+	char total[32];
+
+	(void)incstack_profile_kind(report->profile, kind, &about);
+	fprintf(out, "%12s %5.1f%% %12s %5.1f%% ",
+		tool_amount(sum->own[kind], about.unit, self, sizeof(self)),
+		share(sum->own[kind], all),
+		tool_amount(sum->total[kind], about.unit, total, sizeof(total)),
+		share(sum->total[kind], all));
+	width = WIDTH + print_running(report, sum, out);
+	fputc(' ', out);
+	tool_name_clip(sum->name != NULL ? sum->name : "?",
+		       report->wish->columns > width + 10 ? report->wish->columns - width : 10, '>',
+		       out);
 	fputc('\n', out);
 }
 
 static void print_functions(const struct tool_report *report, FILE *out)
 {
-	const struct incstack__replay *replay = report->replay;
-	size_t count = report->wish->functions;
-	struct incstack__profile_function *functions = calloc(count + 1, sizeof(*functions));
-	struct incstack_profile_kind kind = {"", ""};
+	const size_t all = report->sums.count;
+	const size_t count = all < report->wish->functions ? all : report->wish->functions;
+	const uint64_t total = total_of(report, report->kind);
+	struct incstack__profile_sum *rows = calloc(all + 1, sizeof(*rows));
 
-	(void)incstack_profile_kind(report->profile, report->kind, &kind);
-	if (functions == NULL ||
-	    incstack__profile_functions(report->profile, report->kind, functions, &count) != 0)
-		count = 0;
-	if (count > 0)
-		fprintf(out, "\n%12s %6s %12s %6s  function\n", "self", "", "total", "");
-	for (size_t i = 0; i < count; i++)
-		print_function(report, &functions[i], kind.unit,
-			       report->kind == 0 ? replay->bytes : replay->calls, out);
-	free(functions);
+	if (rows != NULL && count > 0) {
+		memcpy(rows, report->sums.rows, all * sizeof(*rows));
+		qsort_r(rows, all, sizeof(*rows), tool_report_by_kind, &(uint32_t){report->kind});
+		fprintf(out, "\n%12s %6s %12s %6s ", "self", "", "total", "");
+		print_running(report, NULL, out);
+		fputs(" function\n", out);
+		for (size_t i = 0; i < count; i++)
+			print_function(report, &rows[i], total, out);
+	}
+	free(rows);
+}
+
+static const char *title_of_contexts(const struct tool_report *report)
+{
+	struct incstack_profile_kind about = {"", ""};
+
+	(void)incstack_profile_kind(report->profile, report->kind, &about);
+	return report->kind == 0 ? title_of(report) : report->kind == 1 ? "Samples" : about.name;
 }
 
 void tool_report_cpu(const struct tool_report *report, FILE *out)
@@ -91,7 +153,7 @@ void tool_report_cpu(const struct tool_report *report, FILE *out)
 	tool_report_head(report, tool_report_is_wall(report) ? "wall-clock profile" : "CPU profile",
 			 out);
 	print_time(report, out);
+	print_states(report, out);
 	print_functions(report, out);
-	tool_report_contexts(report, report->kind == 0 ? title_of(report) : "Samples", report->kind,
-			     out);
+	tool_report_contexts(report, title_of_contexts(report), report->kind, out);
 }

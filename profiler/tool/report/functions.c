@@ -56,8 +56,7 @@ static uint64_t value_of(const struct incstack__profile_sum *sum, const struct c
 	return column->is_total ? sum->total[kind] : sum->own[kind];
 }
 
-/* Orders by own weight, then with callees, then by name. */
-static int by_kind(const void *a, const void *b, void *kind)
+int tool_report_by_kind(const void *a, const void *b, void *kind)
 {
 	const struct incstack__profile_sum *left = a;
 	const struct incstack__profile_sum *right = b;
@@ -163,7 +162,7 @@ void tool_report_functions(const struct tool_report *report, FILE *out)
 
 	if (rows != NULL && names != NULL && count > 0) {
 		memcpy(rows, report->sums.rows, all * sizeof(*rows));
-		qsort_r(rows, all, sizeof(*rows), by_kind, &(uint32_t){report->kind});
+		qsort_r(rows, all, sizeof(*rows), tool_report_by_kind, &(uint32_t){report->kind});
 		print_titles(report, out);
 		print_rows(report, rows, count, names, out);
 	}

@@ -24,10 +24,13 @@ static const struct incstack_profile_kind cpu_kinds[] = {
 	{"samples", "count"},
 };
 
+/* The states follow. */
 static const struct incstack_profile_kind wall_kinds[] = {
 	{"wall-clock time", "nanoseconds"},
 	{"samples", "count"},
 };
+
+enum { WALL_KINDS = sizeof(wall_kinds) / sizeof(wall_kinds[0]) };
 
 static int has_values(const struct incstack__cct_values *values)
 {
@@ -67,12 +70,17 @@ static int child_of_code(struct incstack_profile *profile, const struct tool_rep
 	return error;
 }
 
-static int weigh(struct incstack_profile *profile, uint32_t node,
-		 const struct incstack__cct_values *values)
+/* Adds the weights of a context to a node. */
+static int weigh(struct incstack_profile *profile, const struct tool_report *report, uint32_t node,
+		 uint32_t context)
 {
-	const uint64_t weights[] = {values->bytes, values->calls, values->temporary, values->peak,
-				    values->live};
+	const struct incstack__cct_values *values = &report->replay->cct.nodes[context].values;
+	uint64_t weights[WALL_KINDS + INCSTACK__STATES] = {
+		values->bytes, values->calls, values->temporary, values->peak, values->live};
 
+	if (tool_report_is_wall(report))
+		memcpy(weights + WALL_KINDS, incstack__times_of(&report->replay->times, context),
+		       INCSTACK__STATES * sizeof(*weights));
 	return incstack_profile_add_weights(profile, node, weights);
 }
 
@@ -92,7 +100,7 @@ static uint32_t outer_of(const struct tool_report *report, const uint32_t *nodes
 }
 
 static int add_deep(struct incstack_profile *profile, const struct tool_report *report,
-		    uint32_t outer, const struct incstack__cct_node *context)
+		    uint32_t outer, uint32_t context)
 {
 	static const struct tool_symbols_frame middle = {.name = "[frames left out]"};
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
@@ -100,12 +108,12 @@ static int add_deep(struct incstack_profile *profile, const struct tool_report *
 	uint32_t node;
 	int error = child(profile, outer, &middle, &node);
 
-	inner[0] = context;
+	inner[0] = &nodes[context];
 	for (unsigned i = 1; i < INNERMOST; i++)
 		inner[i] = &nodes[inner[i - 1]->parent];
 	for (unsigned i = INNERMOST; i-- > 0 && error == 0;)
 		error = child_of_code(profile, report, node, inner[i]->code, &node);
-	return error != 0 ? error : weigh(profile, node, &context->values);
+	return error != 0 ? error : weigh(profile, report, node, context);
 }
 
 uint64_t tool_report_deep(const struct tool_report *report)
@@ -153,11 +161,10 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 		nodes[i] = context->depth == TOOL_DEPTH_MAX + 1
 				   ? outer_of(report, nodes, context->parent)
 				   : parent;
-		return has_values(&context->values) ? add_deep(profile, report, nodes[i], context)
-						    : 0;
+		return has_values(&context->values) ? add_deep(profile, report, nodes[i], i) : 0;
 	}
 	error = child_of_code(profile, report, parent, context->code, &nodes[i]);
-	return error != 0 ? error : weigh(profile, nodes[i], &context->values);
+	return error != 0 ? error : weigh(profile, report, nodes[i], i);
 }
 
 static int fill(struct incstack_profile *profile, const struct tool_report *report)
@@ -190,9 +197,25 @@ static int set_default(struct incstack_profile *profile, const struct tool_repor
 #define CREATE(kinds, profile) \
 	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
 
+uint32_t tool_report_kind_of(const struct tool_report *report, enum incstack__state state)
+{
+	return tool_report_is_wall(report) ? (uint32_t)WALL_KINDS + state : 0;
+}
+
+static int create_wall(struct incstack_profile **profile)
+{
+	struct incstack_profile_kind all[WALL_KINDS + INCSTACK__STATES];
+
+	memcpy(all, wall_kinds, sizeof(wall_kinds));
+	for (uint32_t i = 0; i < INCSTACK__STATES; i++)
+		all[WALL_KINDS + i] =
+			(struct incstack_profile_kind){incstack__state_name(i), "nanoseconds"};
+	return CREATE(all, profile);
+}
+
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	int error = tool_report_is_wall(report)  ? CREATE(wall_kinds, profile)
+	int error = tool_report_is_wall(report)  ? create_wall(profile)
 		    : tool_report_is_cpu(report) ? CREATE(cpu_kinds, profile)
 						 : CREATE(kinds, profile);
 

@@ -81,7 +81,10 @@ size_t tool_report_contexts_most(const struct tool_report *report);
  * frees them. */
 struct incstack_profile_frame *tool_report_path(const struct incstack_profile *profile,
 						uint32_t number, size_t *count);
-/* functions.c: the table of functions of a heap profile. */
+/* functions.c: compares two struct incstack__profile_sum for qsort_r: by their own weight, then with callees, then by
+ * name. `kind` points to the number of a kind. */
+int tool_report_by_kind(const void *a, const void *b, void *kind);
+/* The table of functions of a heap profile. */
 void tool_report_functions(const struct tool_report *report, FILE *out);
 /* shares.c: how much each thread allocated; how many allocations had which size. */
 void tool_report_threads(const struct tool_report *report, FILE *out);
@@ -97,6 +100,8 @@ int tool_report_wants(const struct tool_report *report, uint32_t kind);
  * frames there, and one frame "[frames left out]" in between. */
 #define TOOL_DEPTH_MAX 512
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile);
+/* Returns the kind of weight that the time in a state is in the profile; 0: states are not told apart. */
+uint32_t tool_report_kind_of(const struct tool_report *report, enum incstack__state state);
 
 /* Gives the profile its timeline. nodes[i] is the node of context i. Without memory for it, or if its
  * stamps are no times, there is none. Returns 0 or INCSTACK_E*. */

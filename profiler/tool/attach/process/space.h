@@ -39,6 +39,9 @@ const struct tool_attach_module *tool_attach_space_modules(const struct tool_att
 /* The module whose code has the address; null: none. */
 const struct tool_attach_module *tool_attach_space_module(const struct tool_attach_space *space,
 							  uint64_t address);
+/* Returns the bytes of code at an address, or null. They are valid until something is mapped. */
+const unsigned char *tool_attach_space_code(const struct tool_attach_space *space, uint64_t address,
+					    size_t bytes);
 /* Finds the rule of a pc: of an interrupted instruction (is_exact), or a return address. */
 enum tool_attach_code tool_attach_space_rule(struct tool_attach_space *space, uint64_t pc,
 					     bool is_exact, struct incstack_rule *rule);
