@@ -26,8 +26,7 @@ static const struct incstack__recorder cpu_table = {
 	.on_shown = incstack__serve_shown,
 };
 
-/* Those of the timers. The handler also returns by a system call. */
-static const int timer_calls[] = {
+const int incstack__timer_calls[] = {
 	SYS_rt_sigreturn, SYS_timer_create, SYS_timer_delete, SYS_timer_settime, -1,
 };
 
@@ -35,8 +34,7 @@ static void look_at_nothing(void)
 {
 }
 
-/* A thread without a record has no timer, so nobody samples its CPU time. */
-static void note_lack(void)
+void incstack__timer_note_lack(void)
 {
 	incstack__record_note(INCSTACK__NOTE_NO_TIMER);
 }
@@ -44,12 +42,12 @@ static void note_lack(void)
 const struct incstack__kind incstack__kind_cpu = {
 	.number = INCSTACK__TRACEFILE_OF_CPU,
 	.samples_in_handlers = true,
-	.system_calls = timer_calls,
+	.system_calls = incstack__timer_calls,
 	.table = &cpu_table,
 	.configured = look_at_nothing,
 	.begin = incstack__serve_begin,
 	.begin_thread = incstack__timer_start,
-	.lack_record = note_lack,
+	.lack_record = incstack__timer_note_lack,
 	.end_record = incstack__timer_stop,
 	.stop = incstack__timers_stop,
 	.cpu_ns = incstack__timer_cpu_ns,

@@ -115,7 +115,7 @@ int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext))
 
 /* Reads the thread's CPU clock by the number that the kernel gives it. Any thread of the process
  * may read this clock. */
-static uint64_t clock_of(const struct incstack__record *record)
+uint64_t incstack__timer_used(const struct incstack__record *record)
 {
 	enum { PER_THREAD_SCHED = 6 };
 	struct timespec used;
@@ -154,7 +154,7 @@ void incstack__timer_start(struct incstack__record *record)
 		return;
 	}
 	record->timer = id + 1;
-	record->cpu_start = clock_of(record);
+	record->cpu_start = incstack__timer_used(record);
 	set_timer(id);
 }
 
@@ -192,7 +192,7 @@ bool incstack__timer_is_due(void)
 /* The clock of a thread ends with the thread. */
 uint64_t incstack__timer_cpu_ns(const struct incstack__record *record)
 {
-	const uint64_t now = record->timer > 0 ? clock_of(record) : 0;
+	const uint64_t now = record->timer > 0 ? incstack__timer_used(record) : 0;
 
 	if (now > record->cpu_start)
 		return now - record->cpu_start;

@@ -17,6 +17,7 @@
 #include "recorder/recording/recording.h"
 #include "recorder/system/restart.h"
 #include "trace/shared.h"
+#include "tracefile/parts.h"
 #include "tracefile/spool_format.h"
 #include "tracefile/write.h"
 
@@ -86,6 +87,11 @@ struct incstack__record {
 	uint32_t since;    /* ticks so far. After some of them, the handler sets `due` */
 	char *own_stack;   /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start, cpu_used; /* at the start of its timer, and from there to its end */
+	/* Of a wall-clock profile: */
+	uint64_t begun;              /* when the thread's recording began, CLOCK_MONOTONIC */
+	struct incstack__wait wait;  /* in which the thread is */
+	uint64_t wait_end, wait_cpu; /* when its last long wait ended, and the CPU time of the thread then */
+	struct incstack__parts parts;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&

@@ -88,6 +88,7 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
+	bool call_failed;   /* a tick has made a system call fail, since the flag was last cleared */
 	bool handling;      /* in the handler of a tick, which may not allocate or wait for locks */
 	bool no_second_tick; /* in the handler, and another tick would overwrite its frame */
 	bool tick_is_due;    /* the next tick came while the handler ran */

@@ -20,6 +20,7 @@
 #include "technique.h"
 #include "tool/proc.h"
 #include "tracefile/notes.h"
+#include "tracefile/parts.h"
 
 /* After this time a wait that goes on is written, so that a timeline shows when it was. */
 enum { SLICE_NS = 50000000 };
@@ -33,11 +34,7 @@ struct wait {
 	uint64_t begin;           /* when its life in the recording began, as far as is known */
 	uint64_t since;           /* everything before this time is accounted */
 	enum incstack__state why; /* why the thread is off a processor */
-	struct part {
-		int64_t part; /* ns off a processor that no tick stands for yet */
-		int64_t due;  /* so many of them make a tick */
-	} states[INCSTACK__STATES];
-	uint64_t random;
+	struct incstack__parts parts; /* off a processor */
 	int64_t run;      /* ns on a processor that no tick stands for yet */
 	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
 };
@@ -62,31 +59,17 @@ struct moment {
 	uint64_t lived; /* the result: ns that the threads have lived */
 };
 
-/* Returns a number below an interval (xorshift64). */
-static int64_t random_part(struct wait *wait, uint64_t interval)
-{
-	wait->random ^= wait->random << 13;
-	wait->random ^= wait->random >> 7;
-	wait->random ^= wait->random << 17;
-	return (int64_t)(wait->random % interval);
-}
-
-/* The first tick comes after a part of an interval that depends on the thread's number, so that
- * short waits are sampled as often as they should be. Returns false if there is no memory. */
+/* Returns false if there is no memory. */
 static bool begin_thread(const struct waits *waits, struct tool_attach_thread *thread,
 			 uint64_t time)
 {
-	const uint64_t hash = (uint64_t)(uint32_t)thread->tid * 2654435761u;
 	struct wait *wait = calloc(1, sizeof(*wait));
 
 	if (!wait)
 		return false;
 	wait->begin = time;
-	wait->random = hash | 1;
 	wait->why = INCSTACK__STATE_OTHER;
-	for (int i = 0; i < INCSTACK__STATES; i++)
-		wait->states[i] =
-			(struct part){(int64_t)(hash % waits->interval), (int64_t)waits->interval};
+	incstack__parts_begin(&wait->parts, (uint32_t)thread->tid, waits->interval);
 	thread->own = wait;
 	return true;
 }
@@ -101,28 +84,12 @@ static struct tool_attach_thread *thread_of(struct waits *waits, pid_t tid, uint
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* Returns how many ticks the state has got after so many ns. A rest below an interval makes a tick together with earlier
- * rests, which comes up to half an interval too early or too late: a program whose waits repeat in each interval would
- * otherwise have all ticks in the same wait. */
-static uint64_t ticks_after(struct wait *wait, uint64_t ns, uint64_t interval)
-{
-	struct part *part = &wait->states[wait->why];
-	uint64_t ticks = ns / interval;
-
-	part->part += (int64_t)(ns % interval);
-	for (; part->part >= part->due; ticks++) {
-		part->part -= (int64_t)interval;
-		part->due = (int64_t)interval / 2 + random_part(wait, interval);
-	}
-	return ticks;
-}
-
 /* Accounts a wait up to a time. Writes its whole intervals as ticks, with the thread's trace. */
 static void write_ticks(struct waits *waits, struct tool_attach_thread *thread, uint64_t until)
 {
 	struct wait *wait = thread->own;
 	const uint64_t ns = until > wait->since ? until - wait->since : 0;
-	const uint64_t ticks = ticks_after(wait, ns, waits->interval);
+	const uint64_t ticks = incstack__parts_ticks(&wait->parts, wait->why, ns, waits->interval);
 
 	wait->since += ns;
 	waits->ticks += ticks;

@@ -28,6 +28,8 @@ struct tool_record_options {
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
 	int is_wall;          /* whether the time in which a thread waits is sampled, too */
+	bool by_calls;        /* whether the recorder does that, around the calls that wait */
+	bool by_kernel;       /* or the kernel; none of both: what is permitted */
 	int by_thread;        /* whether contexts begin with the name of their thread */
 	bool folded;          /* whether FILE.folded is written */
 	const char *pid;      /* of a process that runs already; null: a program is run */

@@ -22,8 +22,11 @@ int tool_report_is_attached(const struct tool_report *report)
 
 int tool_report_is_wall(const struct tool_report *report)
 {
-	return incstack__tracefile_has_note(incstack__tracefile_reader_totals(report->reader),
-					    INCSTACK__NOTE_WALL);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+
+	return incstack__tracefile_has_note(totals, INCSTACK__NOTE_WALL) ||
+	       incstack__tracefile_has_note(totals, INCSTACK__NOTE_WALL_CALLS);
 }
 
 /* The lost samples are those that were started, or that the recorder refused, and that have no
