@@ -94,7 +94,7 @@ endfunction()
 # ${<target>_portable_objects}.
 function(incstack_core_folders target)
 	set(objects "")
-	foreach(folder IN ITEMS base heap trace safepoint tracer mixed)
+	foreach(folder IN ITEMS base heap trace safepoint tracer mixed instrument)
 		incstack_sources(sources src/${folder}/*.c)
 		if(folder STREQUAL "trace")
 			incstack_sources(arch src/arch/x86_64/*.c src/arch/x86_64/*.S)

@@ -14,7 +14,8 @@
 
 static const char help[] =
 	"usage: incstack cpu [OPTIONS] [--] PROGRAM [ARGS]\n"
-	"       incstack cpu [-o FILE] [-i TIME] [--wall] [-t] [--folded] [-d SECONDS] -p PID\n"
+	"       incstack cpu [-o FILE] [-i TIME] [--wall] [-t] [--folded] [--resolve] [-d SECONDS] "
+	"-p PID\n"
 	"\n"
 	"Runs PROGRAM and takes a stack trace of each of its threads whenever the thread has\n"
 	"used CPU time for an interval. When PROGRAM has ended, prints the hottest functions\n"
@@ -41,6 +42,8 @@ static const char help[] =
 	"                        997th trace of a thread is compared with libunwind instead\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"      --folded          also write FILE.folded: one line per context, for other tools\n"
+	"      --resolve         write names, lines and inlined functions into FILE, so that\n"
+	"                        reports can be made on a machine without the program's files\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -p, --pid PID         sample the process PID, which runs already, until Ctrl-C or its\n"
 	"                        end. Nothing is loaded into it and it is never stopped,\n"

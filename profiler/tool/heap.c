@@ -13,7 +13,7 @@
 
 static const char help[] =
 	"usage: incstack heap [OPTIONS] [--] PROGRAM [ARGS]\n"
-	"       incstack heap [-o FILE] [-t] [--folded] [-d SECONDS] -p PID\n"
+	"       incstack heap [-o FILE] [-t] [--folded] [--resolve] [-d SECONDS] -p PID\n"
 	"\n"
 	"Runs PROGRAM and records where it allocates and frees memory: a stack trace at\n"
 	"every malloc, calloc, realloc, aligned_alloc, operator new, on every thread.\n"
@@ -33,6 +33,8 @@ static const char help[] =
 	"                        is compared with libunwind instead\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"      --folded          also write FILE.folded: one line per context, for other tools\n"
+	"      --resolve         write names, lines and inlined functions into FILE, so that\n"
+	"                        reports can be made on a machine without the program's files\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -p, --pid PID         record the process PID, which runs already, until Ctrl-C or its\n"
 	"                        end: what it allocates during the recording. Nothing is\n"

@@ -24,6 +24,7 @@ static const char help[] =
 	"  convert INPUT OUTPUT               write a profile in another format\n"
 	"  compare BEFORE AFTER               print what grew and what shrank\n"
 	"  merge -o OUTPUT INPUT...           add up profiles\n"
+	"  resolve TRACE-FILE                 write the names of functions into a trace file\n"
 	"  help [COMMAND]                     list the options of COMMAND, or this\n"
 	"  --version, -V, --help, -h\n"
 	"\n"
@@ -45,11 +46,17 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"cpu", tool_cpu},         {"heap", tool_heap},
-	{"report", tool_report},   {"convert", tool_convert},
-	{"compare", tool_compare}, {"merge", tool_merge},
-	{"help", print_help},      {"--help", print_help},
-	{"-h", print_help},        {"--version", print_version},
+	{"cpu", tool_cpu},
+	{"heap", tool_heap},
+	{"report", tool_report},
+	{"convert", tool_convert},
+	{"compare", tool_compare},
+	{"merge", tool_merge},
+	{"help", print_help},
+	{"resolve", tool_resolve_file},
+	{"--help", print_help},
+	{"-h", print_help},
+	{"--version", print_version},
 	{"-V", print_version},
 };
 

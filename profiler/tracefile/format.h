@@ -73,6 +73,7 @@ enum incstack__tracefile_block_type {
 	INCSTACK__TRACEFILE_MODULES = 1,
 	INCSTACK__TRACEFILE_BATCH = 2,
 	INCSTACK__TRACEFILE_TALLY = 3,
+	INCSTACK__TRACEFILE_RESOLVED = 4,
 };
 
 #define INCSTACK__TRACEFILE_BLOCK_MAGIC 0x4b4c4249u /* "IBLK" */
@@ -226,6 +227,29 @@ struct incstack__tracefile_tally {
 	char name[INCSTACK__TRACEFILE_NAME_BYTES]; /* zero-filled; a full name has no final zero */
 };
 
+/* RESOLVED: this, then `codes` times the next struct in ascending order, `frames` times the one after it, and the
+ * texts, each with a final zero. The tool adds the block when the process has ended; the last one counts. */
+struct incstack__tracefile_resolved {
+	uint32_t codes;
+	uint32_t frames;
+	uint32_t text_bytes;
+	uint32_t
+		remarks; /* where in the texts the lines are that a report prints about the modules */
+};
+
+/* The frames of a code, as read.h defines it: innermost first, each inlined into the next one. */
+struct incstack__tracefile_resolved_code {
+	uint64_t code;
+	uint32_t first;
+	uint32_t count;
+};
+
+struct incstack__tracefile_resolved_frame {
+	uint32_t name; /* where in the texts */
+	uint32_t file; /* likewise; an empty text: unknown */
+	uint32_t line; /* 0: unknown */
+};
+
 /* Adds a word to the checksum. Each step is a bijection of the lane, so any change within one
  * word changes the sum. The lane is kept out of vector registers, where the product takes three
  * multiplications. */
@@ -339,6 +363,9 @@ _Static_assert(sizeof(struct incstack__tracefile_slot) == INCSTACK__TRACEFILE_SL
 _Static_assert(sizeof(struct incstack__tracefile_block) == 24, "block");
 _Static_assert(sizeof(struct incstack__tracefile_batch) == 24, "batch");
 _Static_assert(sizeof(struct incstack__tracefile_module) == 32, "module");
+_Static_assert(sizeof(struct incstack__tracefile_resolved) == 16, "resolved");
+_Static_assert(sizeof(struct incstack__tracefile_resolved_code) == 16, "code");
+_Static_assert(sizeof(struct incstack__tracefile_resolved_frame) == 12, "frame");
 _Static_assert(sizeof(struct incstack__tracefile_tally) == 104 + 8 * INCSTACK__TICKS, "tally");
 
 #endif

@@ -40,6 +40,7 @@ struct incstack__tracefile_reader {
 	struct incstack__tracefile_totals totals;
 	struct incstack__tracefile_modules_table modules;
 	struct incstack__tracefile_threads threads;
+	struct incstack__resolved resolved;
 	struct block_refs batches;
 	struct block_refs tallies;
 	struct cursor *cursors;
@@ -102,6 +103,8 @@ static const char *read_block(struct incstack__tracefile_reader *reader,
 		if (block->length != sizeof(struct incstack__tracefile_tally))
 			return "a tally has the wrong size";
 		return note_block(&reader->tallies, block->thread, offset);
+	case INCSTACK__TRACEFILE_RESOLVED:
+		return incstack__resolved_read(&reader->resolved, payload, block->length);
 	default:
 		return "a block has an unknown type";
 	}
@@ -307,9 +310,8 @@ static int cursor_wait(const struct incstack__tracefile_reader *reader, struct c
 
 static size_t make_cursors(struct incstack__tracefile_reader *reader)
 {
-	size_t threads = 0;
-
 	const struct block_ref *refs = reader->batches.refs;
+	size_t threads = 0;
 
 	for (size_t i = 0; i < reader->batches.count; i++) {
 		if (i > 0 && refs[i].thread == refs[i - 1].thread) {
@@ -463,6 +465,12 @@ const struct incstack__tracefile_totals *
 incstack__tracefile_reader_totals(const struct incstack__tracefile_reader *reader)
 {
 	return &reader->totals;
+}
+
+const struct incstack__resolved *
+incstack__tracefile_reader_resolved(const struct incstack__tracefile_reader *reader)
+{
+	return &reader->resolved;
 }
 
 struct incstack__tracefile_problem

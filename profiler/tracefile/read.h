@@ -17,6 +17,7 @@
 
 #include "format.h"
 #include "identity.h"
+#include "resolved.h"
 
 #define INCSTACK__TRACEFILE_NO_PARENT UINT32_MAX
 #define INCSTACK__TRACEFILE_MODULES_MAX 65534u /* distinct ones: a code has 16 bits for it */
@@ -134,6 +135,9 @@ incstack__tracefile_reader_thread(const struct incstack__tracefile_reader *reade
 /* Returns the name of a group of threads, or an empty text. */
 const char *incstack__tracefile_reader_name(const struct incstack__tracefile_reader *reader,
 					    uint64_t group);
+/* Returns the names that the file has itself. It may have none. */
+const struct incstack__resolved *
+incstack__tracefile_reader_resolved(const struct incstack__tracefile_reader *reader);
 /* Returns the first damage. Its `what` is null if there is none. */
 struct incstack__tracefile_problem
 incstack__tracefile_reader_problem(const struct incstack__tracefile_reader *reader);

@@ -5,6 +5,7 @@
  * valid here; otherwise no input would get past them.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracefile/replay.h"
 #include "tracefile/write.h"
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static size_t add_block(unsigned char *out, const uint8_t *data, size_t length, uint8_t type)
 {
 	struct incstack__tracefile_block block = {.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC,
-						  .type = type & 3,
+						  .type = type & 7,
 						  .thread = type >> 4,
 						  .length = (uint32_t)length};
 
@@ -22,6 +23,26 @@ static size_t add_block(unsigned char *out, const uint8_t *data, size_t length, 
 	memcpy(out, &block, sizeof(block));
 	memcpy(out + sizeof(block), data, length);
 	return sizeof(block) + length;
+}
+
+/* Reads every text, so that a sanitizer sees a wrong one. */
+static void read_names(const struct incstack__resolved *resolved)
+{
+	size_t sum = strlen(incstack__resolved_remarks(resolved));
+	uint32_t first;
+
+	for (uint64_t code = 0; code < 256; code++) {
+		const uint32_t count = incstack__resolved_find(resolved, code, &first);
+
+		for (uint32_t i = 0; i < count; i++) {
+			const struct incstack__resolved_frame frame =
+				incstack__resolved_frame(resolved, first + i);
+
+			sum += strlen(frame.name) + strlen(frame.file);
+		}
+	}
+	if (sum == SIZE_MAX)
+		abort();
 }
 
 static void read_all(const unsigned char *file, size_t size)
@@ -34,6 +55,7 @@ static void read_all(const unsigned char *file, size_t size)
 		return;
 	incstack__replay_run(&replay, reader, 0);
 	incstack__replay_free(&replay);
+	read_names(incstack__tracefile_reader_resolved(reader));
 	incstack__tracefile_close(reader);
 }
 

@@ -29,6 +29,7 @@ FOLDERS = {
     "safepoint": "base",
     "tracer": "",
     "mixed": "",
+    "instrument": "base",
     "native": "elf",
     "profile": "base",
     "tracefile": "base elf",
@@ -71,13 +72,20 @@ STRATA = {
         "start stop",
         "sampler",
     ),
+    "instrument": (
+        "clock copy.h mirrors.h meter.h reach.h links events",
+        "mirrors copy calibrate",
+        "reach",
+        "subgraph meter",
+        "snapshot adapt",
+    ),
     "profile": (
         "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
         "allocators intern write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
         "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
         "read/lines write/pprof_threads write/firefox_thread",
-        "fold heap_tree mixed_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
+        "fold heap_tree mixed_tree meter_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h read/foreign",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
@@ -99,7 +107,7 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity curve shares",
-        "columns modules notes walks write",
+        "columns modules notes walks write resolved",
         "chunk pointers slots threads",
         "codec_events codec_objects",
         "codec.c",
@@ -115,25 +123,26 @@ STRATA = {
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",
         "files",
-        "scratch report/trace_map report/debug_file report/source_functions",
+        "scratch report/trace_map report/debug_file report/source_functions report/split_file",
         "report/source",
         "report/module_symbols",
         "report/module_tell",
         "record/run profile_io report/symbols",
         "suppressions.c",
         "filter.c",
-        "report/context report/timeline report/curve attach/process/*",
+        "report/context report/timeline report/curve report/resolve attach/process/*",
         "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
         "report/end report/ticks attach/ticks attach/waits attach/heap",
-        "report/text attach/recording report/json",
+        "report/text report/sections attach/recording report/json",
         "report/cpu report/heap",
+        "report/form",
         "report/report report/run",
         "profile/run profile/input record/report",
         "profile/limits profile/difference profile/similarity",
         "profile/convert profile/compare.c profile/report",
         "record/record",
         "attach/broker/*",
-        "cpu heap",
+        "cpu heap resolve",
         "main",
     ),
     "interpose": (
@@ -164,7 +173,7 @@ EXCEPTIONS = {
 OUTSIDE = ("adapters/lua",)
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c")
+STAND_INS = ("interpose/*", "recorder/code/libunwind.c", "tool/scratch.c", "tool/report/split_file.c")
 
 
 def texts_of_product():

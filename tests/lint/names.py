@@ -27,16 +27,18 @@ KNOWN = {
     "profile/limits.c": "grown",
     "filter.c": "prefix",
     "profile/report.c": "report_help",
-    "report/end.c": "how name",
-    "report/cpu.c": "used clock self",
+    "report/end.c": "how name report->form->event",
+    "report/cpu.c": "used clock",
     "profile_io.c": "full",
-    "report/functions.c": "all_columns[i].title",
-    "report/heap.c": "bytes live peak section->title",
+    "report/functions.c": "columns->all[i].title",
+    "report/heap.c": "bytes live peak",
+    "report/sections.c": "section->title",
+    "report/ticks.c": "report->form->expected",
     "report/memory.c": "hint",
-    "report/shares.c": "to bar",
+    "report/shares.c": "to bar report->form->weight report->form->calls",
     "report/module_tell.c": "module->why",
     "report/report.c": "problem.what",
-    "report/text.c": "metric->title title problem.what",
+    "report/text.c": "metric->title title problem.what report->form->dropped",
     "record/record.c": "options->command",
     "names.c": "dots c->escape",
 }
@@ -99,7 +101,7 @@ def check(name, text):
         line = text.count("\n", 0, call.start()) + 1
         given = arguments(text[call.end():close(text, call.end()) - 1])
         where = f"profiler/tool/{name}:{line}"
-        if call[1] == "fwrite" and name not in ("names.c", "report/json.c"):
+        if call[1] == "fwrite" and name not in ("names.c", "report/json.c", "report/resolve.c"):
             yield f"{where}: prints bytes; use tool_name_put"
         if call[1] in ("fputs", "puts") and not is_plain(given[0], known):
             yield f"{where}: prints {given[0]}; use tool_name_put or tool_name_clip"

@@ -17,7 +17,7 @@ import sys
 LIBC = re.compile(
     r"^(mem(cpy|move|set|cmp|chr|mem)|str(len|cmp|ncmp|chr|rchr|nlen)|malloc|calloc|aligned_alloc|realloc|free"
     r"|mmap|munmap|mprotect|madvise|mremap|sysconf|getpagesize|getenv|secure_getenv"
-    r"|sigfillset|pthread_(self|create|join|equal|once|mutex_\w+|sigmask|atfork)"
+    r"|qsort|sigfillset|pthread_(self|create|join|equal|once|mutex_\w+|sigmask|atfork)"
     r"|clock_gettime|dl_iterate_phdr|nanosleep|getrandom|prctl|gettid|syscall|arch_prctl|__errno_location"
     r"|__stack_chk_fail|__tls_get_addr|__(mem|str)\w+_chk|_GLOBAL_OFFSET_TABLE_)$")
 PORTABLE = re.compile(r"^(mem(cpy|set|move|cmp)|_GLOBAL_OFFSET_TABLE_)$")

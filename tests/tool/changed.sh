@@ -121,6 +121,18 @@ test_fixed_build_id() {
 	equal "lines" "$(grep -c "^warning: the file $PWD/prog was replaced or changed after the recording, but has" said)" 1
 }
 
+# A link to the file, as perf makes, does not change it.
+test_linked() {
+	local in=()
+	cp "$target" prog
+	record heap -- ./prog work 1
+	[[ $(stat -c %W prog) != 0 ]] || exit 77 # the file system does not know when a file was made
+	ln prog other
+	mv prog moved && mv moved prog
+	report
+	! grep -q '^warning: ' said || fail "$(cat said)"
+}
+
 # A stripped program leads to the symbols of another build, with the right checksum. Its own exported names
 # are right.
 test_symbols_of_another_build() {

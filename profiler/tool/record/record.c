@@ -165,6 +165,9 @@ int tool_record_take_option(struct tool_record_options *options, int option, con
 	case 'L':
 		options->folded = true;
 		return 1;
+	case 'R':
+		options->resolves = true;
+		return 1;
 	case 'p':
 		options->pid = argument;
 		return 1;

@@ -32,6 +32,7 @@ struct tool_record_options {
 	bool by_kernel;       /* or the kernel; none of both: what is permitted */
 	int by_thread;        /* whether contexts begin with the name of their thread */
 	bool folded;          /* whether FILE.folded is written */
+	bool resolves;        /* whether the names are written into the trace file */
 	const char *pid;      /* of a process that runs already; null: a program is run */
 	const char *duration; /* of the recording of that; null: until it ends */
 	char **program;       /* and its arguments */
@@ -47,6 +48,7 @@ struct tool_record_options {
 	{"pid", required_argument, NULL, 'p'}, \
 	{"duration", required_argument, NULL, 'd'}, \
 	{"folded", no_argument, NULL, 'L'}, \
+	{"resolve", no_argument, NULL, 'R'}, \
 	{"threads", no_argument, NULL, 't'}
 /* clang-format on */
 
@@ -62,6 +64,7 @@ static inline uint64_t tool_record_now(clockid_t clock)
 
 int tool_cpu(int argc, char **argv);
 int tool_heap(int argc, char **argv);
+int tool_resolve_file(int argc, char **argv);
 
 /* Notes an option of TOOL_RECORD_LONG_OPTIONS. Returns whether it is one of them. */
 int tool_record_take_option(struct tool_record_options *options, int option, const char *argument);

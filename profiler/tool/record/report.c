@@ -24,6 +24,7 @@ struct image {
 	char *text; /* its report */
 	size_t text_bytes;
 	struct tool_sum sum;
+	struct tool_resolved names;
 };
 
 /* Whether this run began the file. Anybody may have made it, if anybody may write to its directory, and a
@@ -150,6 +151,7 @@ static int report_image(struct image *image, const struct tool_record_options *o
 	}
 	wish = tool_report_wish_of(image->file, options->by_thread, tool_columns(stderr));
 	wish.folded = options->folded;
+	wish.resolved = options->resolves ? &image->names : NULL;
 	status = tool_report_make(image->file, &wish, text, &image->sum);
 	fclose(text);
 	return status;
@@ -204,6 +206,22 @@ static void print_sum(const struct image *images, size_t count)
 	tool_sum_print(&sum, stderr);
 }
 
+/* Packs the file, with its names if they are wished. */
+static int pack_image(struct image *image, const struct tool_record_options *options)
+{
+	const bool has_names = image->names.block != NULL;
+	const bool is_packed = tool_trace_pack(image->file, has_names ? &image->names : NULL);
+
+	free(image->names.block);
+	if (!options->resolves || (has_names && is_packed))
+		return 0;
+	fprintf(stderr,
+		"incstack: %s has no names yet; when no process writes it any more: "
+		"incstack resolve %s\n",
+		tool_name(image->file), tool_name(image->file));
+	return 1;
+}
+
 /* What the reports are of. */
 struct images {
 	struct image *all;
@@ -224,11 +242,12 @@ static int report_images(void *context)
 		if (lacks_next(images->all, images->count, &images->all[i]) &&
 		    note_next(&images->all[i])) {
 			free(images->all[i].text);
+			free(images->all[i].names.block);
 			failed |= report_image(&images->all[i], images->options);
 		}
 	print_all(images->all, images->count, images->options->folded);
 	for (size_t i = 0; i < images->count; i++)
-		tool_trace_pack(images->all[i].file);
+		failed |= pack_image(&images->all[i], images->options);
 	print_sum(images->all, images->count);
 	return failed;
 }

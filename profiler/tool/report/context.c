@@ -8,6 +8,7 @@
 
 #include "tool/elide.h"
 #include "tool/names.h"
+#include "tool/profile_io.h"
 #include "own_source.h"
 #include "report.h"
 #include "profile/nodes.h"
@@ -173,6 +174,20 @@ static void put_lines(const struct tool_report *report, const struct line *lines
 	}
 }
 
+/* Returns how many lists of contexts a page has. */
+static size_t lists_on_page(const struct tool_report *report)
+{
+	const struct tool_report_sections *contexts = &report->form->contexts;
+	size_t count = 0;
+	uint32_t kind;
+
+	for (size_t i = 0; i < contexts->count; i++)
+		count += contexts->all[i].is_on_page &&
+			 tool_kind_number(report->profile, contexts->all[i].kind, &kind) ==
+				 TOOL_DONE;
+	return count;
+}
+
 size_t tool_report_contexts_most(const struct tool_report *report)
 {
 	enum { OF_ONE_KIND = 5, OF_TWO_KINDS = 2 };
@@ -180,7 +195,7 @@ size_t tool_report_contexts_most(const struct tool_report *report)
 
 	if (wish->contexts != TOOL_CONTEXTS_OF_PAGE)
 		return wish->contexts;
-	if (wish->kind != NULL || wish->is_json || tool_report_is_cpu(report))
+	if (wish->kind != NULL || wish->is_json || lists_on_page(report) == 1)
 		return OF_ONE_KIND;
 	return OF_TWO_KINDS;
 }

@@ -27,8 +27,7 @@ static void print_newest(const struct tool_report *report, FILE *out)
 
 	if (replay->newest_node == INCSTACK__CCT_ROOT)
 		return;
-	fprintf(out, "The newest %s before that, on thread %" PRIu32 ":\n",
-		tool_report_is_cpu(report) ? "sample" : "recorded allocation",
+	fprintf(out, "The newest %s before that, on thread %" PRIu32 ":\n", report->form->event,
 		replay->newest_thread);
 	tool_report_frames(report, replay->newest_node, out);
 }

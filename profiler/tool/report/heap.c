@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report on a heap profile for the terminal: totals, the functions that allocate most, the contexts
- * and lines that matter most, sizes and threads. It is made from the profile, from which the other formats are made,
- * too.
+ * What is special about the report on a heap profile: its totals, and which lists answer most questions.
  */
 #include <inttypes.h>
+#include <sys/wait.h>
 
-#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
-/* The contexts that are shown, by kind. A page has room for those that answer most questions. */
-static const struct section {
-	const char *kind;
-	const char *title;
-	bool is_on_page;
-} contexts[] = {
+static const struct tool_report_section contexts[] = {
 	{"live at peak", "Live at the peak", true},
 	{"live at exit", "Still live at exit", true},
 	{"allocated", "Allocated", false},
@@ -23,64 +16,20 @@ static const struct section {
 	{"temporary", "Temporary allocations", false},
 };
 
-/* The kinds by which lines are ordered. */
-static const struct section lines[] = {
+static const struct tool_report_section lines[] = {
 	{"live at exit", "Still live at exit, by line", true},
 	{"temporary", "Temporary allocations, by line", true},
 	{"allocated", "Allocated, by line", false},
 };
 
-/* Whether the user wants to see a section. *kind becomes the number of its kind. */
-static bool is_wanted(const struct tool_report *report, const struct section *section,
-		      uint32_t *kind)
+static const char *why_empty(const struct tool_report *report)
 {
-	if (tool_kind_number(report->profile, section->kind, kind) != TOOL_DONE)
-		return false;
-	if (report->wish->kind != NULL)
-		return *kind == report->kind;
-	return section->is_on_page || report->wish->is_full;
+	const uint64_t end = incstack__tracefile_reader_totals(report->reader)->end;
+
+	if (end != 0 && WIFSIGNALED((int)(end & 0xffff)))
+		return "no allocation was recorded before the program was killed";
+	return "no allocation was recorded; does the program have its own allocator?";
 }
-
-/* ---- lines ----------------------------------------------------------------------- */
-
-/* Whether any of the first places has a line. If not, the table of functions says as much. */
-static bool has_line(const struct tool_places *places, size_t most)
-{
-	for (size_t i = 0; i < places->count && i < most; i++)
-		if (places->all[i].line > 0)
-			return true;
-	return false;
-}
-
-static void print_lines(struct tool_places places, const struct tool_report *report,
-			const struct section *section, FILE *out)
-{
-	const unsigned columns = report->wish->columns;
-	struct incstack_profile_kind about = {"", ""};
-	uint32_t kind;
-	char text[32];
-
-	if (!is_wanted(report, section, &kind))
-		return;
-	(void)incstack_profile_kind(report->profile, kind, &about);
-	tool_places_sort(&places, kind);
-	if (places.count == 0 || places.all[0].own[kind] == 0 || report->wish->places == 0 ||
-	    (!report->wish->is_full && !has_line(&places, report->wish->places)))
-		return;
-	fprintf(out, "\n%s\n", section->title);
-	for (size_t i = 0; i < places.count && i < report->wish->places; i++) {
-		const struct tool_place *place = &places.all[i];
-
-		if (place->own[kind] == 0)
-			break;
-		fprintf(out, "%12s  ",
-			tool_amount(place->own[kind], about.unit, text, sizeof(text)));
-		tool_report_place(place->name, place->name_length, place->file, place->line,
-				  columns - 14, out);
-	}
-}
-
-/* ---- all of it ------------------------------------------------------------------- */
 
 static void print_totals(const struct tool_report *report, FILE *out)
 {
@@ -102,29 +51,26 @@ static void print_totals(const struct tool_report *report, FILE *out)
 			replay->calls > 0
 				? 100.0 * (double)replay->temporary / (double)replay->calls
 				: 0.0);
-}
-
-static void print_contexts(const struct tool_report *report, FILE *out)
-{
-	for (size_t i = 0; i < sizeof(contexts) / sizeof(contexts[0]); i++) {
-		uint32_t kind;
-
-		if (is_wanted(report, &contexts[i], &kind))
-			tool_report_contexts(report, contexts[i].title, kind, out);
-	}
-}
-
-void tool_report_heap(const struct tool_report *report, FILE *out)
-{
-	tool_report_head(report, "Heap profile", out);
-	print_totals(report, out);
 	tool_report_memory(report, out);
 	if (tool_report_is_attached(report))
 		tool_report_ticks(report, out);
-	tool_report_functions(report, out);
-	print_contexts(report, out);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		print_lines(report->places, report, &lines[i], out);
-	tool_report_sizes(report, out);
-	tool_report_threads(report, out);
 }
+
+const struct tool_report_form tool_report_heap = {
+	.name = "heap",
+	.title = "Heap profile",
+	.event = "recorded allocation",
+	.dropped = "allocations and deallocations",
+	.expected = "calls",
+	.unfinished = "no return was seen, as at the end of the recording",
+	.unit = "bytes",
+	.weight = "allocated",
+	.weight_name = "bytes",
+	.calls = "calls",
+	.calls_name = "calls",
+	.has_memory = true,
+	.contexts = {contexts, sizeof(contexts) / sizeof(contexts[0])},
+	.lines = {lines, sizeof(lines) / sizeof(lines[0])},
+	.why_empty = why_empty,
+	.print_totals = print_totals,
+};

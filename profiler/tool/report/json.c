@@ -114,7 +114,7 @@ static void put_memory(yajl_gen json, const struct tool_report *report,
 		put_number(json, "process_peak", totals->memory_peak);
 		put_number(json, "anonymous_at_exit", totals->memory_anonymous);
 	}
-	if (!tool_report_is_cpu(report))
+	if (report->form->has_memory)
 		put_number(json, "malloc_peak", report->replay->peak);
 	if (tool_report_hint(report) != NULL)
 		put_string(json, "hint", tool_report_hint(report));
@@ -167,10 +167,7 @@ static void put_head(yajl_gen json, const struct tool_report *report)
 
 	put_string(json, "format", "incstack report");
 	put_number(json, "version", TOOL_REPORT_JSON_VERSION);
-	put_string(json, "profile",
-		   tool_report_is_wall(report)  ? "wall"
-		   : tool_report_is_cpu(report) ? "cpu"
-						: "heap");
+	put_string(json, "profile", report->form->name);
 	put_string(json, "command", header->command);
 	put_number(json, "pid", header->pid);
 	put_number(json, "start_ns", header->start_ns);
@@ -279,10 +276,9 @@ static void put_threads(yajl_gen json, const struct tool_report *report)
 		yajl_gen_map_open(json);
 		put_string(json, "name", thread != NULL ? thread->name : "");
 		put_number(json, "tid", thread != NULL ? thread->tid : 0);
-		put_number(json, tool_report_is_cpu(report) ? "samples" : "calls", share->calls);
-		put_number(json, tool_report_is_cpu(report) ? "nanoseconds" : "bytes",
-			   share->bytes);
-		if (!tool_report_is_cpu(report))
+		put_number(json, report->form->calls_name, share->calls);
+		put_number(json, report->form->weight_name, share->bytes);
+		if (report->form->has_memory)
 			put_number(json, "live", share->live);
 		yajl_gen_map_close(json);
 	}

@@ -25,7 +25,7 @@ const char *tool_report_hint(const struct tool_report *report)
 	const char *slash = memrchr(command, '/', length);
 	const char *name = slash != NULL ? slash + 1 : command;
 
-	if (tool_report_is_cpu(report))
+	if (!report->form->has_memory)
 		return NULL;
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++)
 		if (strncmp(name, interpreters[i].program, strlen(interpreters[i].program)) == 0)

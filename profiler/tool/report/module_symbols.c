@@ -7,6 +7,7 @@
 #include "module_symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,18 +55,27 @@ static int open_module(const struct incstack__tracefile_module_info *info, const
 	return -1;
 }
 
-/* Whether a file with the recorded build-id is newer than the trace file. It may be another build,
- * because some makers give all builds one id. The test uses the time of the last change (ctime),
- * because anybody can set back the time of the last write. */
+static bool is_later(const struct statx_timestamp *time, const struct timespec *written)
+{
+	return time->tv_sec > written->tv_sec ||
+	       (time->tv_sec == written->tv_sec && (long)time->tv_nsec > written->tv_nsec);
+}
+
+/* Whether a file with the recorded build-id was written or made after the trace file. It may be another build,
+ * because some makers give all builds one id. A copy may get an old time of its last write, but is a file that was
+ * made later. A link to the file or a new name changes only the time of the last change (ctime), which counts where the
+ * file system does not know when the file was made. */
 static bool is_newer(int fd, const struct incstack__tracefile_module_info *info,
 		     const struct timespec *written)
 {
-	struct stat status;
+	struct statx status;
 
-	return info->identity.kind == INCSTACK__IDENTITY_BUILD_ID && fstat(fd, &status) == 0 &&
-	       (status.st_ctim.tv_sec > written->tv_sec ||
-		(status.st_ctim.tv_sec == written->tv_sec &&
-		 status.st_ctim.tv_nsec > written->tv_nsec));
+	if (info->identity.kind != INCSTACK__IDENTITY_BUILD_ID ||
+	    statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0)
+		return false;
+	return is_later(&status.stx_mtime, written) ||
+	       is_later(status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime,
+			written);
 }
 
 /* Opens the file of the module. Where it is not the one that was recorded, the file with the symbols of that
@@ -129,14 +139,14 @@ static bool has_bad_source(Dwfl_Module *module)
 	return false;
 }
 
-void tool_module_symbols_open(struct tool_module_symbols *symbols,
-			      const struct incstack__tracefile_module_info *info,
-			      const struct timespec *written, uint64_t *left)
+void tool_module_symbols_open(struct tool_module_symbols *symbols, const struct timespec *written,
+			      uint64_t *left)
 {
+	const struct incstack__tracefile_module_info *info = symbols->info;
 	Dwarf *dwarf;
 	int fd;
 
-	*symbols = (struct tool_module_symbols){.info = info};
+	symbols->is_open = true;
 	if (info->path[0] != '/')
 		return; /* for example the vdso has no file */
 	fd = open_file(symbols, written);

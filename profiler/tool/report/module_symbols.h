@@ -18,6 +18,7 @@ struct tool_module_symbols {
 	const struct incstack__tracefile_module_info *info;
 	const char *path;     /* valid UTF-8, */
 	const char *build_id; /* and hexadecimal digits or null; for the user of this module */
+	bool is_open;
 	Dwfl *dwfl;
 	Dwfl_Module *module;             /* null: the file cannot be read */
 	struct tool_symbol_table *table; /* null: no memory, or no file */
@@ -32,11 +33,10 @@ struct tool_module_symbols {
 	uint32_t unnamed;      /* and those without a name */
 };
 
-/* Opens the file of a module. *written is the time when the trace file was last written. `left`: see
- * source.h. */
-void tool_module_symbols_open(struct tool_module_symbols *symbols,
-			      const struct incstack__tracefile_module_info *info,
-			      const struct timespec *written, uint64_t *left);
+/* Opens the file of the module in `info`; all other members are zero. *written is the time when the trace file was
+ * last written. `left`: see source.h. */
+void tool_module_symbols_open(struct tool_module_symbols *symbols, const struct timespec *written,
+			      uint64_t *left);
 void tool_module_symbols_close(struct tool_module_symbols *symbols);
 
 /* Whether its debug information is damaged, as far as it was read. */

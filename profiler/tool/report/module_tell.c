@@ -29,19 +29,40 @@ static void begin(const char *before, const char *what, const struct tool_module
 /* Returns whether it has said something. */
 static bool tell_file(const struct tool_module_symbols *module, const char *before, FILE *out)
 {
-	if (module->why != NULL) {
-		begin(before, "", module, out);
-		fprintf(out,
-			" %s, so its functions are shown as addresses; restore the file that ran, "
-			"or record again\n",
-			module->why);
-	} else if (module->is_newer) {
-		begin(before, "the file ", module, out);
+	if (module->why == NULL)
+		return false;
+	begin(before, "", module, out);
+	fprintf(out,
+		" %s, so its functions are shown as addresses; restore the file that ran, "
+		"or record again\n",
+		module->why);
+	return true;
+}
+
+/* Prints one line about all files that are newer than the trace file. */
+static void tell_newer(const struct tool_module_symbols *modules, unsigned count,
+		       const char *before, FILE *out)
+{
+	const struct tool_module_symbols *first = NULL;
+	unsigned more = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		more += first != NULL && modules[i].is_newer;
+		if (first == NULL && modules[i].is_newer)
+			first = &modules[i];
+	}
+	if (first == NULL)
+		return;
+	begin(before, "the file ", first, out);
+	if (more == 0)
 		fputs(" was replaced or changed after the recording, but has the recorded "
 		      "build-id, so its names are used\n",
 		      out);
-	}
-	return module->why != NULL || module->is_newer;
+	else
+		fprintf(out,
+			" and %u more were replaced or changed after the recording, but have the "
+			"recorded build-ids, so their names are used\n",
+			more);
 }
 
 static bool tell_source(const struct tool_module_symbols *module, const char *before, FILE *out)
@@ -63,6 +84,14 @@ static bool tell_source(const struct tool_module_symbols *module, const char *be
 		fputs(" are missing with the file ", out);
 		put(module->files.shared, out);
 		fputs("; install the package with the debug information again\n", out);
+	} else if (module->source != NULL && tool_source_missing(module->source) != NULL) {
+		begin(before, "inlined functions of ", module, out);
+		fputs(" are missing with the file ", out);
+		put(tool_source_missing(module->source), out);
+		fputs(", which the compiler wrote; build the program again and keep its .dwo "
+		      "files, "
+		      "because .dwp files are not read\n",
+		      out);
 	} else {
 		return false;
 	}
@@ -115,10 +144,11 @@ void tool_modules_tell(const struct tool_module_symbols *modules, unsigned count
 		if (changed < FILES_TOLD)
 			changed += tell_file(&modules[i], before, out);
 		else
-			changed += modules[i].why != NULL || modules[i].is_newer;
+			changed += modules[i].why != NULL;
 	if (changed > FILES_TOLD)
 		fprintf(out, "%s%u more files are missing or changed\n", before,
 			changed - FILES_TOLD);
+	tell_newer(modules, count, before, out);
 	for (unsigned i = 0; i < count && damaged < FILES_TOLD; i++)
 		damaged += tell_source(&modules[i], before, out);
 	tell_package(modules, count, before, out);

@@ -62,8 +62,8 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 	const struct incstack__replay *replay = report->replay;
 
 	*sum = (struct tool_sum){
-		.is_cpu = tool_report_is_cpu(report),
-		.is_attached = tool_report_is_attached(report),
+		.has_time = report->form->has_time,
+		.has_ticks = report->form->has_time || tool_report_is_attached(report),
 		.cpu_ns = replay->bytes,
 		.traces = totals->traces,
 		.crosschecked = totals->tally.crosschecked,
@@ -147,6 +147,7 @@ struct work {
 	FILE *out;
 	struct tool_sum *sum;
 	struct incstack_profile **profile; /* not null: only the profile is made */
+	bool has_only_names;               /* no report is made */
 	struct timespec written;           /* the time of the trace file */
 };
 
@@ -158,21 +159,13 @@ static int take_profile(struct tool_report *report, const struct incstack_profil
 	report->profile = profile;
 	error = incstack__profile_sums(profile, &report->sums);
 	return error != 0 ? error
-			  : tool_places_find(profile, !tool_report_is_cpu(report), &report->places);
+			  : tool_places_find(profile, report->form->has_memory, &report->places);
 }
 
 static void release(struct tool_report *report)
 {
 	free(report->sums.rows);
 	free(report->places.all);
-}
-
-static void print(const struct tool_report *report, FILE *out)
-{
-	if (tool_report_is_cpu(report))
-		tool_report_cpu(report, out);
-	else
-		tool_report_heap(report, out);
 }
 
 static int write_reports(struct tool_report *report, const struct work *work,
@@ -191,7 +184,7 @@ static int write_reports(struct tool_report *report, const struct work *work,
 		error = tool_report_json(report, work->out);
 		return error != 0 ? say_error(error) : 0;
 	}
-	print(report, work->out);
+	tool_report_print(report, work->out);
 	tool_filter_tell(filtered, "\n", NULL, work->out);
 	if (deep > 0)
 		fprintf(work->out,
@@ -250,10 +243,36 @@ static int make_profile(const struct tool_report *report, struct incstack_profil
 	return error != 0 ? say_error(error) : 0;
 }
 
+/* Why no names can be written into the file, or null. A file that is damaged would lose its end. */
+static const char *why_no_names(const struct incstack__tracefile_reader *reader)
+{
+	if (incstack__tracefile_reader_resolved(reader)->texts != NULL)
+		return "has its names already";
+	if (incstack__tracefile_reader_problem(reader).what != NULL ||
+	    incstack__tracefile_reader_totals(reader)->truncated_bytes > 0)
+		return "is damaged or cut off, so it gets no names";
+	return NULL;
+}
+
+static int make_names(const struct tool_report *report)
+{
+	const char *why = why_no_names(report->reader);
+	int error;
+
+	if (why != NULL) {
+		fprintf(stderr, "incstack: the trace file %s\n", why);
+		return 1;
+	}
+	tool_progress_phase("looking up names");
+	error = tool_resolve(report->symbols, &report->replay->cct, report->wish->resolved);
+	return error != 0 ? say_error(error) : 0;
+}
+
 static int replay_reader(struct incstack__tracefile_reader *reader, const struct work *work)
 {
 	struct incstack__replay replay;
-	struct tool_report report = {.reader = reader,
+	struct tool_report report = {.form = tool_report_form_of(reader),
+				     .reader = reader,
 				     .replay = &replay,
 				     .symbols = tool_symbols_open(reader, &work->written),
 				     .wish = work->wish};
@@ -265,7 +284,9 @@ static int replay_reader(struct incstack__tracefile_reader *reader, const struct
 	else if (work->profile != NULL)
 		status = make_profile(&report, work->profile);
 	else
-		status = make_reports(&report, work);
+		status = work->has_only_names ? 0 : make_reports(&report, work);
+	if (status == 0 && work->wish->resolved != NULL)
+		status = make_names(&report);
 	tool_symbols_close(report.symbols);
 	incstack__replay_free(&replay);
 	return status;
@@ -303,6 +324,13 @@ int tool_report_make(const char *file, const struct tool_report_wish *wish, FILE
 		     struct tool_sum *sum)
 {
 	return read_file(file, &(struct work){.wish = wish, .out = out, .sum = sum});
+}
+
+int tool_trace_resolve(const char *file, struct tool_resolved *resolved)
+{
+	const struct tool_report_wish wish = {.resolved = resolved};
+
+	return read_file(file, &(struct work){.wish = &wish, .has_only_names = true});
 }
 
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile)

@@ -12,6 +12,7 @@
 
 #include "tracefile/replay.h"
 #include "places.h"
+#include "resolve.h"
 #include "symbols.h"
 #include "tool/filter.h"
 #include "profile/analysis.h"
@@ -25,22 +26,26 @@ struct tool_report_wish {
 	const char *kind;                 /* only this kind of weight; null: all */
 	const struct tool_filter *filter; /* what is taken out; null: the default */
 	bool is_full;                     /* everything that a reader may want, instead of a page */
-	bool is_json;       /* a document of JSON instead of text, and no other file */
-	size_t functions;   /* how many to print at most */
-	size_t contexts;    /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
-	size_t places;      /* lines of the source, of each kind */
-	size_t threads;     /* how many to print at most */
-	size_t frames;      /* of a context */
-	unsigned columns;   /* of the terminal */
-	const char *prefix; /* of the files PREFIX.html and PREFIX.folded */
-	bool folded;        /* whether PREFIX.folded is written */
+	bool is_json;                   /* a document of JSON instead of text, and no other file */
+	size_t functions;               /* how many to print at most */
+	size_t contexts;                /* of each kind, or TOOL_CONTEXTS_OF_PAGE */
+	size_t places;                  /* lines of the source, of each kind */
+	size_t threads;                 /* how many to print at most */
+	size_t frames;                  /* of a context */
+	unsigned columns;               /* of the terminal */
+	const char *prefix;             /* of the files PREFIX.html and PREFIX.folded */
+	bool folded;                    /* whether PREFIX.folded is written */
+	struct tool_resolved *resolved; /* not null: what the trace file shall have of names */
 };
 /* The default: no kind, and what fits on a page. */
 struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
 /* All sections, and more of each. */
 void tool_report_wish_full(struct tool_report_wish *wish);
 
+struct tool_report_form;
+
 struct tool_report {
+	const struct tool_report_form *form; /* what is special about what was recorded */
 	const struct incstack__tracefile_reader *reader;
 	const struct incstack__replay *replay;
 	struct tool_symbols *symbols;
@@ -52,6 +57,39 @@ struct tool_report {
 	struct tool_places places;          /* by line */
 };
 
+/* A list of the report: the contexts, or the lines, that weigh most of a kind. */
+struct tool_report_section {
+	const char *kind;
+	const char *title;
+	bool is_on_page; /* and not only in the full report */
+};
+
+struct tool_report_sections {
+	const struct tool_report_section *all;
+	size_t count;
+};
+
+/* What was recorded. What a report has of all profiles follows from their kinds of weight; the rest is here. */
+struct tool_report_form {
+	const char *name;       /* for programs */
+	const char *title;      /* of the report */
+	const char *event;      /* what a trace was taken of */
+	const char *dropped;    /* events of which none may have been written */
+	const char *expected;   /* what the counts of enum incstack__tick count */
+	const char *unfinished; /* why an expected event has no record; null: as for all profiles */
+	/* Of a thread: its weight in `unit`, the number of its events; their names for programs. */
+	const char *unit, *weight, *weight_name, *calls, *calls_name;
+	bool has_time;      /* events are intervals of time */
+	bool has_memory;    /* events have sizes, and blocks live */
+	bool shows_callers; /* also functions that weigh nothing by themselves */
+	struct tool_report_sections contexts, lines;
+	const char *(*why_empty)(const struct tool_report *report);
+	void (*print_totals)(const struct tool_report *report, FILE *out);
+};
+extern const struct tool_report_form tool_report_heap, tool_report_cpu, tool_report_wall;
+/* Returns the form of a trace file. */
+const struct tool_report_form *tool_report_form_of(const struct incstack__tracefile_reader *reader);
+
 int tool_report_is_cpu(const struct tool_report *report);
 /* Whether the process was recorded from outside, while it ran. */
 int tool_report_is_attached(const struct tool_report *report);
@@ -60,9 +98,8 @@ int tool_report_is_wall(const struct tool_report *report);
 
 /* Prints the report for programs. */
 int tool_report_json(const struct tool_report *report, FILE *out);
-/* Prints the report for people: totals, then the hottest functions and contexts. */
-void tool_report_heap(const struct tool_report *report, FILE *out);
-void tool_report_cpu(const struct tool_report *report, FILE *out);
+/* Prints the report for people: totals, then the functions, contexts and lines that weigh most. */
+void tool_report_print(const struct tool_report *report, FILE *out);
 
 /* Parts of it: what was recorded, and what is wrong with it; the hottest contexts by a kind of weight;
  * how the process ended; a context of the tree, or of the profile, innermost frame first. */
@@ -81,12 +118,11 @@ size_t tool_report_contexts_most(const struct tool_report *report);
  * frees them. */
 struct incstack_profile_frame *tool_report_path(const struct incstack_profile *profile,
 						uint32_t number, size_t *count);
-/* functions.c: compares two struct incstack__profile_sum for qsort_r: by their own weight, then with callees, then by
- * name. `kind` points to the number of a kind. */
-int tool_report_by_kind(const void *a, const void *b, void *kind);
-/* The table of functions of a heap profile. */
+/* functions.c: the table of functions, whose columns are the kinds of weight. */
 void tool_report_functions(const struct tool_report *report, FILE *out);
-/* shares.c: how much each thread allocated; how many allocations had which size. */
+/* sections.c: the lists of contexts and of lines. */
+void tool_report_sections(const struct tool_report *report, FILE *out);
+/* shares.c: the share of each thread; how many allocations had which size. */
 void tool_report_threads(const struct tool_report *report, FILE *out);
 void tool_report_sizes(const struct tool_report *report, FILE *out);
 /* memory.c: the memory of the process, which is more than what malloc handed out. */
@@ -137,8 +173,8 @@ struct tool_sum {
 	uint32_t flags;
 	uint64_t mode_traces; /* of the file whose mode is shown: the one with the most traces */
 	uint32_t mode;
-	int is_cpu;
-	int is_attached;
+	bool has_time;                   /* see struct tool_report_form */
+	bool has_ticks;                  /* `ticks` counts what was expected */
 	uint64_t cpu_ns;                 /* that the samples stand for */
 	uint64_t ticks[INCSTACK__TICKS]; /* of a CPU profile, or of -p */
 };
@@ -176,6 +212,9 @@ int tool_report_run(const char *const *files, size_t count, size_t more,
 int tool_trace_is_one(const char *file);
 /* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
+
+/* Makes the names of a trace file. Returns an exit status. */
+int tool_trace_resolve(const char *file, struct tool_resolved *resolved);
 
 /* Reads `file`, prints the text report to `out`, and writes PREFIX.html and, if it is wished,
  * PREFIX.folded. sum may be null. Returns an exit status. */

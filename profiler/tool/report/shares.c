@@ -29,37 +29,46 @@ static void print_thread(const struct tool_report *report,
 {
 	const struct incstack__tracefile_thread *thread =
 		incstack__tracefile_reader_thread(report->reader, share->number);
-	char bytes[32];
-	char live[32];
+	char amount[32];
 
-	fprintf(out, "%12s %10" PRIu64 " %12s %8" PRIu64 "  ",
-		tool_amount(share->bytes, "bytes", bytes, sizeof(bytes)), share->calls,
-		tool_amount(share->live, "bytes", live, sizeof(live)),
-		thread != NULL ? thread->tid : 0);
+	fprintf(out, "%12s %10" PRIu64,
+		tool_amount(share->bytes, report->form->unit, amount, sizeof(amount)),
+		share->calls);
+	if (report->form->has_memory)
+		fprintf(out, " %12s", tool_amount(share->live, "bytes", amount, sizeof(amount)));
+	fprintf(out, " %8" PRIu64 "  ", thread != NULL ? thread->tid : 0);
 	tool_name_clip(thread != NULL && thread->name[0] != 0 ? thread->name : "?",
 		       report->wish->columns - 48, '>', out);
 	fputc('\n', out);
+}
+
+static void print_threads(const struct tool_report *report,
+			  const struct incstack__share_of_thread *threads, size_t count, FILE *out)
+{
+	const size_t shown = count < report->wish->threads ? count : report->wish->threads;
+
+	fprintf(out, "\n%12s %10s", report->form->weight, report->form->calls);
+	if (report->form->has_memory)
+		fprintf(out, " %12s", "live at exit");
+	fprintf(out, " %8s  %s\n", "tid", "thread");
+	for (size_t i = 0; i < shown; i++)
+		print_thread(report, &threads[i], out);
+	if (count > shown)
+		fprintf(out, "%12s %zu more\n", "...", count - shown);
 }
 
 void tool_report_threads(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__shares *shares = &report->replay->shares;
 	const size_t count = shares->thread_count;
-	const size_t shown = count < report->wish->threads ? count : report->wish->threads;
 	struct incstack__share_of_thread *threads = calloc(count + 1, sizeof(*threads));
 
-	if (threads == NULL || shown == 0 || (count == 1 && !report->wish->is_full)) {
-		free(threads);
-		return;
+	if (threads != NULL && count > 0 && report->wish->threads > 0 &&
+	    (count > 1 || report->wish->is_full)) {
+		memcpy(threads, shares->threads, count * sizeof(*threads));
+		qsort(threads, count, sizeof(*threads), by_bytes);
+		print_threads(report, threads, count, out);
 	}
-	memcpy(threads, shares->threads, count * sizeof(*threads));
-	qsort(threads, count, sizeof(*threads), by_bytes);
-	fprintf(out, "\n%12s %10s %12s %8s  %s\n", "allocated", "calls", "live at exit", "tid",
-		"thread");
-	for (size_t i = 0; i < shown; i++)
-		print_thread(report, &threads[i], out);
-	if (count > shown)
-		fprintf(out, "%12s %zu more\n", "...", count - shown);
 	free(threads);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "source_functions.h"
+#include "split_file.h"
 #include "texts.h"
 
 struct unit {
@@ -30,6 +31,7 @@ struct extent {
 struct tool_source {
 	uint64_t *left;
 	bool is_damaged;
+	const char *missing; /* null: no split file is */
 	struct unit *units;
 	uint32_t unit_count;
 	struct extent *extents; /* sorted */
@@ -58,7 +60,8 @@ static void add_extents(struct tool_source *source, Dwarf_Die *die, uint32_t uni
 	source->is_damaged |= at < 0;
 }
 
-static bool add_unit(struct tool_source *source, Dwarf_Die *die)
+/* Adds a unit. `own` is in the file itself, where the ranges of the unit are; `die` may be in a split file. */
+static bool add_unit(struct tool_source *source, Dwarf_Die *own, Dwarf_Die *die)
 {
 	struct unit *more = tool_with_room(source->units, source->unit_count, sizeof(*more));
 
@@ -67,8 +70,37 @@ static bool add_unit(struct tool_source *source, Dwarf_Die *die)
 	source->is_damaged |= dwarf_tag(die) == DW_TAG_invalid;
 	source->units = more;
 	more[source->unit_count] = (struct unit){.die = *die};
-	add_extents(source, die, source->unit_count++);
+	add_extents(source, own, source->unit_count++);
 	return true;
+}
+
+/* Returns the name of the file with the rest of a unit. */
+static const char *split_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute name;
+
+	if (dwarf_attr(die, DW_AT_dwo_name, &name) == NULL &&
+	    dwarf_attr(die, DW_AT_GNU_dwo_name, &name) == NULL)
+		return "?";
+	return dwarf_formstring(&name);
+}
+
+static void add_units(struct tool_source *source, Dwarf *dwarf)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	Dwarf_Die split;
+	uint8_t type = 0;
+	int got;
+
+	while ((got = dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split)) == 0 &&
+	       tool_source_spend(source->left)) {
+		if (type == DW_UT_skeleton && split.addr == NULL && source->missing == NULL)
+			source->missing = split_name(&die);
+		if (!add_unit(source, &die, split.addr != NULL ? &split : &die))
+			break;
+	}
+	source->is_damaged |= got < 0;
 }
 
 static int by_low(const void *a, const void *b)
@@ -82,19 +114,13 @@ static int by_low(const void *a, const void *b)
 struct tool_source *tool_source_make(Dwarf *dwarf, uint64_t *left)
 {
 	struct tool_source *source = calloc(1, sizeof(*source));
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die die;
-	Dwarf_Die split;
-	int got;
 
 	if (source == NULL)
 		return NULL;
 	source->left = left;
-	while ((got = dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, &split)) == 0 &&
-	       tool_source_spend(left))
-		if (!add_unit(source, split.addr != NULL ? &split : &die))
-			break;
-	source->is_damaged |= got < 0;
+	tool_split_files(true);
+	add_units(source, dwarf);
+	tool_split_files(false);
 	if (source->extent_count > 0)
 		qsort(source->extents, source->extent_count, sizeof(*source->extents), by_low);
 	return source;
@@ -146,6 +172,11 @@ static void read_unit(struct tool_source *source, struct unit *unit)
 bool tool_source_is_damaged(const struct tool_source *source)
 {
 	return source->is_damaged || *source->left == 0;
+}
+
+const char *tool_source_missing(const struct tool_source *source)
+{
+	return source->missing;
 }
 
 /* ---- functions ------------------------------------------------------------------------------ */

@@ -32,6 +32,8 @@ void tool_source_free(struct tool_source *source);
 
 /* Whether something could not be read so far. */
 bool tool_source_is_damaged(const struct tool_source *source);
+/* Returns the name of a file of split debug information that was not found, or null. */
+const char *tool_source_missing(const struct tool_source *source);
 
 /* Finds the functions that an address of the debug information is in, innermost first; each is inlined into
  * the next one, and the last one is a function of its own. Returns their number; 0: nothing is known. The texts

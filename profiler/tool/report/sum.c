@@ -22,11 +22,7 @@ int tool_report_is_attached(const struct tool_report *report)
 
 int tool_report_is_wall(const struct tool_report *report)
 {
-	const struct incstack__tracefile_totals *totals =
-		incstack__tracefile_reader_totals(report->reader);
-
-	return incstack__tracefile_has_note(totals, INCSTACK__NOTE_WALL) ||
-	       incstack__tracefile_has_note(totals, INCSTACK__NOTE_WALL_CALLS);
+	return report->form == &tool_report_wall;
 }
 
 /* The lost samples are those that were started, or that the recorder refused, and that have no
@@ -78,8 +74,8 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one)
 	incstack__tracefile_count(&sum->popped_sum, one->popped_sum);
 	incstack__tracefile_count(&sum->popped_count, one->popped_count);
 	incstack__tracefile_count(&sum->bytes, one->bytes);
-	sum->is_cpu |= one->is_cpu;
-	sum->is_attached |= one->is_attached;
+	sum->has_time |= one->has_time;
+	sum->has_ticks |= one->has_ticks;
 	incstack__tracefile_count(&sum->cpu_ns, one->cpu_ns);
 	for (int i = 0; i < INCSTACK__TICKS; i++)
 		incstack__tracefile_count(&sum->ticks[i], one->ticks[i]);
@@ -109,7 +105,7 @@ static void print_ticks(const struct tool_sum *sum, FILE *out)
 		" failed=%" PRIu64 " lost=%" PRIu64,
 		all.expected, sum->ticks[INCSTACK__TICK_TAKEN], sum->ticks[INCSTACK__TICK_QUEUED],
 		all.failed, all.lost);
-	if (sum->is_cpu)
+	if (sum->has_time)
 		fprintf(out, " reached_ns=%" PRIu64, signals > 0 ? sum->cpu_ns / signals : 0);
 	fputc('\n', out);
 }
@@ -121,7 +117,7 @@ static double mean(uint64_t total, uint64_t count)
 
 void tool_sum_print(const struct tool_sum *sum, FILE *out)
 {
-	if (sum->is_cpu || sum->is_attached)
+	if (sum->has_ticks)
 		print_ticks(sum, out);
 	fprintf(out,
 		"incstack: traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64

@@ -75,8 +75,7 @@ static struct tool_module_symbols *module_of(struct tool_symbols *symbols,
 		if (symbols->modules[i].info == info)
 			return &symbols->modules[i];
 	module = &symbols->modules[symbols->module_count++];
-	tool_module_symbols_open(module, info, &symbols->written, &symbols->left);
-	module->path = store(symbols, info->path);
+	*module = (struct tool_module_symbols){.info = info, .path = store(symbols, info->path)};
 	if (info->identity.kind == INCSTACK__IDENTITY_BUILD_ID)
 		module->build_id = store_id(symbols, &info->identity);
 	return module;
@@ -181,26 +180,38 @@ static const char *name_function(struct tool_symbols *symbols, struct tool_modul
 	return store(symbols, text);
 }
 
+/* A frame without its name. The module may be null. */
+static struct tool_symbols_frame place_of(struct tool_symbols *symbols,
+					  const struct tool_module_symbols *module, uint64_t pc,
+					  const char *file, int line)
+{
+	struct tool_symbols_frame frame = {.file = file ? store(symbols, file) : NULL,
+					   .line = line};
+
+	if (module) {
+		frame.module = module->path;
+		frame.build_id = module->build_id;
+		frame.address = pc - module->info->bias;
+	}
+	return frame;
+}
+
 static size_t find_in_module(struct tool_symbols *symbols, struct tool_module_symbols *module,
 			     uint64_t pc, struct tool_symbols_frame *frames)
 {
 	struct tool_source_frame source[TOOL_SOURCE_FRAMES_MOST];
-	size_t count = tool_module_symbols_source(module, pc, source);
+	size_t count;
 
+	if (!module->is_open)
+		tool_module_symbols_open(module, &symbols->written, &symbols->left);
+	count = tool_module_symbols_source(module, pc, source);
 	if (count == 0)
 		source[count++] = (struct tool_source_frame){0};
 	for (size_t i = 0; i < count; i++) {
 		const struct tool_source_frame *from = &source[i];
-		const char *file = from->file;
 
-		frames[i] = (struct tool_symbols_frame){.file = file != NULL ? store(symbols, file)
-									     : NULL,
-							.line = from->line,
-							.is_inlined = i + 1 < count,
-							.module = module->path,
-							.build_id = module->build_id,
-							.address = pc - module->info->bias};
-		if (!frames[i].is_inlined)
+		frames[i] = place_of(symbols, module, pc, from->file, from->line);
+		if (i + 1 == count)
 			frames[i].name = name_function(symbols, module, pc, from->name);
 		else
 			frames[i].name =
@@ -209,13 +220,38 @@ static size_t find_in_module(struct tool_symbols *symbols, struct tool_module_sy
 	return count;
 }
 
-static size_t find_frames(struct tool_symbols *symbols, uint64_t code,
-			  struct tool_symbols_frame *frames)
+/* Takes the frames that the trace file has for a code. Returns their number, 0 if it has none. */
+static size_t find_resolved(struct tool_symbols *symbols, uint64_t code,
+			    struct tool_symbols_frame *frames)
 {
+	const struct incstack__resolved *resolved =
+		incstack__tracefile_reader_resolved(symbols->reader);
 	const struct incstack__tracefile_module_info *info;
-	uint64_t pc;
-	int exact;
+	uint32_t first;
+	uint32_t count = incstack__resolved_find(resolved, code, &first);
+	uint64_t pc = 0;
+	int exact = 1;
 
+	if (count > TOOL_SOURCE_FRAMES_MOST)
+		count = TOOL_SOURCE_FRAMES_MOST;
+	info = count > 0 ? incstack__tracefile_code_module(symbols->reader, code, &pc, &exact)
+			 : NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct incstack__resolved_frame from =
+			incstack__resolved_frame(resolved, first + i);
+
+		frames[i] = place_of(symbols, info ? module_of(symbols, info) : NULL,
+				     pc - (exact ? 0 : 1), from.file[0] ? from.file : NULL,
+				     (int)from.line);
+		frames[i].name = store(symbols, from.name);
+	}
+	return count;
+}
+
+/* Names a code that stands for no pc. Returns 0 if it stands for one. */
+static size_t find_special(struct tool_symbols *symbols, uint64_t code,
+			   struct tool_symbols_frame *frames)
+{
 	if (code == INCSTACK__CCT_TRUNCATED)
 		return one("[callers unknown]", frames);
 	if (code == INCSTACK__CCT_NO_TRACE)
@@ -226,6 +262,17 @@ static size_t find_frames(struct tool_symbols *symbols, uint64_t code,
 		return one(store(symbols, incstack__tracefile_reader_name(
 						  symbols->reader, code - INCSTACK__CCT_THREADS)),
 			   frames);
+	return 0;
+}
+
+/* Looks up a code in its module. */
+static size_t look_up(struct tool_symbols *symbols, uint64_t code,
+		      struct tool_symbols_frame *frames)
+{
+	const struct incstack__tracefile_module_info *info;
+	uint64_t pc;
+	int exact;
+
 	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	/* A return address may be the first address of the next function, so 1 is subtracted. */
 	pc -= exact ? 0 : 1;
@@ -234,6 +281,20 @@ static size_t find_frames(struct tool_symbols *symbols, uint64_t code,
 	if (info == NULL)
 		return one(name_outside(symbols, pc), frames);
 	return find_in_module(symbols, module_of(symbols, info), pc, frames);
+}
+
+static size_t find_frames(struct tool_symbols *symbols, uint64_t code,
+			  struct tool_symbols_frame *frames)
+{
+	size_t count = find_special(symbols, code, frames);
+
+	if (count == 0)
+		count = find_resolved(symbols, code, frames);
+	if (count == 0)
+		count = look_up(symbols, code, frames);
+	for (size_t i = 0; i + 1 < count; i++)
+		frames[i].is_inlined = true;
+	return count;
 }
 
 /* Remembers the frames of a code. Without memory, all codes that are new have one frame. */
@@ -290,8 +351,36 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 	return info == NULL ? "" : tool_base_name(info->path);
 }
 
+const struct tool_symbols_frame *tool_symbols_known(const struct tool_symbols *symbols,
+						    uint32_t number, uint64_t *code, size_t *count)
+{
+	const struct known_code *known = &symbols->codes[number];
+
+	if (number >= symbols->code_count)
+		return NULL;
+	*code = known->code;
+	*count = known->count;
+	return known->frames;
+}
+
+/* Prints what was said about the modules when the names were written into the trace file. */
+static void tell_remarks(const char *text, const char *before, FILE *out)
+{
+	while (*text != 0) {
+		const size_t length = strcspn(text, "\n");
+
+		fputs(before, out);
+		tool_name_put(text, length, out);
+		fputc('\n', out);
+		text += length + (text[length] != 0);
+	}
+}
+
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out)
 {
+	tell_remarks(
+		incstack__resolved_remarks(incstack__tracefile_reader_resolved(symbols->reader)),
+		before, out);
 	tool_modules_tell(symbols->modules, symbols->module_count, before, out);
 }
 

@@ -40,6 +40,9 @@ struct tool_symbols_frame {
  * first, and last the function that they are inlined into. There is at least one. Valid until close. */
 const struct tool_symbols_frame *tool_symbols_frames(struct tool_symbols *symbols, uint64_t code,
 						     size_t *count);
+/* The codes that were looked up so far, by number; null: there are no more. */
+const struct tool_symbols_frame *tool_symbols_known(const struct tool_symbols *symbols,
+						    uint32_t number, uint64_t *code, size_t *count);
 /* Returns the name of the first of them. */
 const char *tool_symbols_name(struct tool_symbols *symbols, uint64_t code);
 /* Returns the last component of the module's path, or "". */

@@ -4,7 +4,6 @@
  * wrong with the file, how the process ended, and the most important contexts.
  */
 #include <inttypes.h>
-#include <sys/wait.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,41 +94,19 @@ static void print_dropped(const struct tool_report *report, FILE *out)
 			      ? "a stack was nearly used up, or there was no memory (see the notes)"
 			      : "a stack was nearly used up (see the note)";
 	fprintf(out, "warning: %" PRIu64 " %s were dropped: %s\n", totals->tally.events_dropped,
-		tool_report_is_cpu(report) ? "ticks" : "allocations and deallocations", why);
-}
-
-/* Why a profile has no trace. */
-/* Why a CPU profile has no sample. The kernel runs a timer of CPU time at its own clock's ticks, so a program
- * that used two intervals may end before. */
-static const char *why_no_sample(const struct tool_report *report)
-{
-	enum { INTERVALS = 10 };
-	const struct incstack__tracefile_totals *totals =
-		incstack__tracefile_reader_totals(report->reader);
-	const uint64_t interval = report->replay->interval;
-
-	if (interval > 0 && totals->tally.cpu_ns / INTERVALS > interval &&
-	    totals->tally.cpu_ns > UINT64_C(100000000))
-		return "no sample was taken, although the program used CPU time: the kernel did "
-		       "not run its timers "
-		       "(seen with Linux 6.18 after an exec); record it again";
-	return "no sample was taken; did the program use less CPU time than an interval?";
+		report->form->dropped, why);
 }
 
 static void print_empty(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
-	const char *why = "no allocation was recorded; does the program have its own allocator?";
+	const char *why = report->form->why_empty(report);
 
-	if (incstack__tracefile_has_note(totals, INCSTACK__NOTE_NOT_STARTED) ||
-	    incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_LIBUNWIND))
-		return; /* the note tells why */
-	if (tool_report_is_cpu(report))
-		why = why_no_sample(report);
-	else if (totals->end != 0 && WIFSIGNALED((int)(totals->end & 0xffff)))
-		why = "no allocation was recorded before the program was killed";
-	fprintf(out, "warning: %s\n", why);
+	if (!incstack__tracefile_has_note(totals, INCSTACK__NOTE_NOT_STARTED) &&
+	    !incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_LIBUNWIND))
+		fprintf(out, "warning: %s\n", why);
+	/* or else the note says why */
 }
 
 static void print_damage(const struct tool_report *report, FILE *out)

@@ -21,9 +21,9 @@ static const char *const reasons[INCSTACK__TICKS] = {
 
 static const char *reason_of(const struct tool_report *report, int tick)
 {
-	if (!tool_report_is_cpu(report) && tick == INCSTACK__TICK_NO_RECORD)
-		return "no return was seen, as at the end of the recording";
-	return reasons[tick];
+	return tick == INCSTACK__TICK_NO_RECORD && report->form->unfinished != NULL
+		       ? report->form->unfinished
+		       : reasons[tick];
 }
 
 void tool_report_ticks(const struct tool_report *report, FILE *out)
@@ -34,8 +34,8 @@ void tool_report_ticks(const struct tool_report *report, FILE *out)
 	fprintf(out,
 		"of %" PRIu64 " expected %s %" PRIu64 " gave a trace, %" PRIu64
 		" were queued, %" PRIu64 " failed, %" PRIu64 " were lost\n",
-		all.expected, tool_report_is_cpu(report) ? "ticks" : "calls",
-		ticks[INCSTACK__TICK_TAKEN], ticks[INCSTACK__TICK_QUEUED], all.failed, all.lost);
+		all.expected, report->form->expected, ticks[INCSTACK__TICK_TAKEN],
+		ticks[INCSTACK__TICK_QUEUED], all.failed, all.lost);
 	for (int i = INCSTACK__TICK_FAILED_FIRST; i < INCSTACK__TICKS; i++)
 		if (ticks[i] > 0)
 			fprintf(out, "%12" PRIu64 " %s: %s\n", ticks[i],

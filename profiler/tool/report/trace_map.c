@@ -21,6 +21,7 @@
 #include "tracefile/spool_read.h"
 #include "tool/files.h"
 #include "tool/names.h"
+#include "tool/profile_io.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -257,39 +258,71 @@ void tool_trace_settle(const char *file)
 
 /* ---- packing ---------------------------------------------------------------------------- */
 
-/* Returns 0, INCSTACK_E* or, if writing fails, INCSTACK_EIO with its errno. */
-static int pack(const char *file, int to)
+/* Returns the file as it is before it is packed, with the names behind its last block; null: no memory. */
+static void *with_names(const struct incstack__tracefile_unpacked *raw,
+			const struct tool_resolved *names, size_t *size)
 {
-	const int fd = tool_files_input(file);
-	FILE *out = fdopen(to, "w");
-	struct stat status;
-	void *data = MAP_FAILED;
+	const uint64_t end = incstack__tracefile_end(raw->data, raw->size);
+	unsigned char *all = malloc(end + names->bytes);
+
+	if (all == NULL)
+		return NULL;
+	memcpy(all, raw->data, end);
+	memcpy(all + end, names->block, names->bytes);
+	*size = end + names->bytes;
+	return all;
+}
+
+static int pack_names(const void *data, size_t size, const struct tool_resolved *names, FILE *out)
+{
+	struct incstack__tracefile_unpacked raw;
+	int error = incstack__tracefile_unpack(data, size, &raw);
+	void *all = error == 0 ? with_names(&raw, names, &size) : NULL;
+
+	if (error == 0)
+		error = all != NULL ? incstack__tracefile_pack(all, size, out) : INCSTACK_ENOMEM;
+	free(all);
+	free(raw.owned);
+	return error;
+}
+
+/* Returns 0, INCSTACK_E* or, if writing fails, INCSTACK_EIO with its errno. */
+static int pack(const char *file, const struct tool_resolved *names, FILE *out)
+{
+	void *data;
+	size_t size;
+	struct timespec written;
 	int error = INCSTACK_EINVAL;
 
-	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0)
-		data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data != MAP_FAILED && out != NULL) {
-		watch(file, data, (size_t)status.st_size);
-		error = incstack__tracefile_pack(data, (size_t)status.st_size, out);
-	}
-	if (data != MAP_FAILED)
-		munmap(data, (size_t)status.st_size);
-	if (fd >= 0)
-		close(fd);
+	if (tool_trace_map(file, &data, &size, &written) != 0)
+		return INCSTACK_EINVAL;
+	if (size > 0)
+		error = names != NULL ? pack_names(data, size, names, out)
+				      : incstack__tracefile_pack(data, size, out);
+	tool_trace_unmap(data, size);
+	return error;
+}
+
+/* Packs into a descriptor. */
+static int pack_into(const char *file, const struct tool_resolved *names, int to)
+{
+	FILE *out = fdopen(to, "w");
+	int error = out != NULL ? pack(file, names, out) : INCSTACK_ENOMEM;
+
 	if (out != NULL && fclose(out) != 0 && error == 0)
 		error = INCSTACK_EIO;
 	return error;
 }
 
-void tool_trace_pack(const char *file)
+bool tool_trace_pack(const char *file, const struct tool_resolved *names)
 {
 	const int to = tool_files_replace(file);
 	const char *why = NULL;
 	int error;
 
 	if (to < 0)
-		return;
-	error = pack(file, to);
+		return false;
+	error = pack_into(file, names, to);
 	if (error == INCSTACK_EIO)
 		why = strerror(errno);
 	else if (error == INCSTACK_ENOMEM)
@@ -300,4 +333,12 @@ void tool_trace_pack(const char *file)
 		fprintf(stderr,
 			"incstack: %s stays as large as it is, because packing it failed: %s\n",
 			tool_name(file), why);
+	return error == 0 && why == NULL;
+}
+
+int tool_trace_name_copy(const char *file, const struct tool_resolved *names, const char *output)
+{
+	FILE *out = tool_output_open(output);
+
+	return out != NULL ? tool_output_close(output, out, pack(file, names, out)) : 1;
 }

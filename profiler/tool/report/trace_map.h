@@ -5,8 +5,11 @@
 #ifndef INCSTACK_TOOL_TRACE_MAP_H
 #define INCSTACK_TOOL_TRACE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
+
+#include "resolve.h"
 
 /* Maps a trace file, and after its last block what its spool still has. *written becomes the time when the
  * file was last written. Returns 0, or prints why it failed. */
@@ -16,7 +19,10 @@ void tool_trace_unmap(void *data, size_t size);
 /* Moves what the spool of an ended process has into its trace file. */
 void tool_trace_settle(const char *file);
 
-/* Packs a trace file that nobody writes any more. If that is impossible, the file stays as it is. */
-void tool_trace_pack(const char *file);
+/* Packs a trace file that nobody writes any more, with names if they are not null. Returns false if that is
+ * impossible; then the file stays as it is. */
+bool tool_trace_pack(const char *file, const struct tool_resolved *names);
+/* Writes a trace file with names as another file. Returns an exit status. */
+int tool_trace_name_copy(const char *file, const struct tool_resolved *names, const char *output);
 
 #endif

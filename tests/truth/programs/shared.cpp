@@ -14,6 +14,7 @@ static char room[sizeof(std::shared_ptr<Item>)];
 __attribute__((noinline)) static int share()
 {
 	new (room) std::shared_ptr<Item>(std::make_shared<Item>()); // <share share>
+	__asm__ volatile("" : : "r"(room) : "memory");
 	return 1;
 }
 

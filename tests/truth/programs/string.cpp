@@ -11,6 +11,7 @@ static char room[sizeof(std::string)];
 __attribute__((noinline)) static int keep(unsigned length)
 {
 	new (room) std::string(length, 'x'); // <text keep>
+	__asm__ volatile("" : : "r"(room) : "memory");
 	return 1;
 }
 

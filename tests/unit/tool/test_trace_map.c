@@ -68,6 +68,16 @@ int tool_files_replace(const char *path)
 	return open(packed_path, O_WRONLY | O_CLOEXEC);
 }
 
+FILE *tool_output_open(const char *path)
+{
+	return NULL;
+}
+
+int tool_output_close(const char *path, FILE *stream, int error)
+{
+	return error;
+}
+
 int tool_files_replaced(const char *path, bool failed)
 {
 	replaced = !failed;
@@ -118,7 +128,7 @@ static void pack_file(size_t is_full, int messages)
 	    write(fd, &header, sizeof(header)) != (ssize_t)sizeof(header))
 		_exit(3);
 	packed_path = is_full ? "/dev/full" : "/dev/null";
-	tool_trace_pack(file);
+	tool_trace_pack(file, NULL);
 	_exit(replaced);
 }
 
