@@ -28,7 +28,7 @@ wall() {
 	local expected=$1
 	shift
 	status=0
-	timeout "$limit" "$tool" cpu --folded --wall -o trace "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout "$limit" "$tool" cpu --folded --wall=kernel -o trace "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 	equal status "$status" "$expected"
 	equal expected "$(tick expected)" $(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
@@ -40,7 +40,7 @@ wall() {
 
 allowed() {
 	status=0
-	"$tool" cpu --folded --wall -o probe -- /bin/true 2>stderr || status=$?
+	"$tool" cpu --folded --wall=kernel -o probe -- /bin/true 2>stderr || status=$?
 	((status == 0)) || forbidden
 	equal "status of a first run" "$status" 0
 }
@@ -137,7 +137,7 @@ test_exec() {
 
 # A signal to the tool goes to the program, and the report is made.
 test_signals() {
-	"$tool" cpu --folded --wall -o trace -- "$target" signals >stdout 2>stderr &
+	"$tool" cpu --folded --wall=kernel -o trace -- "$target" signals >stdout 2>stderr &
 	until grep -q ready stdout; do kill -0 $!; done
 	kill -TERM $!
 	status=0
@@ -163,7 +163,7 @@ test_bare() {
 
 test_killed() {
 	local child
-	"$tool" cpu --folded --wall -o trace -- "$target" signals >stdout 2>stderr &
+	"$tool" cpu --folded --wall=kernel -o trace -- "$target" signals >stdout 2>stderr &
 	until grep -q ready stdout; do kill -0 $!; done
 	child=$(pgrep -P $! attach_wall) # not the worker of the tool
 	sleeps "$child"
@@ -193,14 +193,14 @@ test_threads() {
 }
 
 test_refusals() {
-	refuses 2 'neither --mode' --wall --mode full -- "$target" parts
-	refuses 2 'neither --mode' --wall --follow-children -- "$target" parts
+	refuses 2 'neither --mode' --wall=kernel --mode full -- "$target" parts
+	refuses 2 'neither --mode' --wall=kernel --follow-children -- "$target" parts
 	refuses 2 'no program given' --wall
 	refuses 127 'no such program' --wall -- ./nowhere
 	((UID == 0)) || return 0
 	chmod 711 .
 	status=0
-	setpriv --reuid 65534 --clear-groups --bounding-set=-all "$tool" cpu --folded --wall -o /tmp/incstack-refused-$$ \
+	setpriv --reuid 65534 --clear-groups --bounding-set=-all "$tool" cpu --folded --wall=kernel -o /tmp/incstack-refused-$$ \
 		-- /bin/true 2>stderr || status=$?
 	(($(</proc/sys/kernel/perf_event_paranoid) < 2)) || {
 		equal "status without rights" "$status" 126

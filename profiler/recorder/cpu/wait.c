@@ -107,9 +107,11 @@ bool incstack__wait_end(const struct incstack__wait *wait, const struct incstack
 	if (wait->begin == 0 || incstack__record_local.state != 0 || !is_ours(record, wait))
 		return false;
 	now.begin = record->wait.begin; /* later, if the wait was written in between */
-	record->wait = *outer;
-	incstack__record_local.call_failed = false;
 	end = incstack__tick_stamp();
+	record->wait = *outer;
+	if (outer->begin != 0)
+		record->wait.begin += end - wait->begin; /* the outer wait does not have the time of this one */
+	incstack__record_local.call_failed = false;
 	if (end - now.begin >= LEAST_NS)
 		waited.ticks = ticks_of(record, &now, end);
 	if (waited.ticks > 0)
