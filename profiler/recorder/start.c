@@ -220,6 +220,15 @@ static void begin_again(const struct incstack__recording *parent)
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
+/* Whether an interpreter is told to take every object from malloc. */
+static bool takes_all_from_malloc(void)
+{
+	const char *python = getenv("PYTHONMALLOC");
+	const char *php = getenv("USE_ZEND_ALLOC");
+
+	return (python && strncmp(python, "malloc", 6) == 0) || (php && strcmp(php, "0") == 0);
+}
+
 /* Called with signals blocked. */
 static int start(const char *configuration, long starter)
 {
@@ -230,6 +239,8 @@ static int start(const char *configuration, long starter)
 	/* The rules of that function find its caller by rbx, which a walk does not have. */
 	if (getenv("LD_AUDIT"))
 		incstack__record_note(INCSTACK__NOTE_AUDITED);
+	if (takes_all_from_malloc())
+		incstack__record_note(INCSTACK__NOTE_ALL_BY_MALLOC);
 	if (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NO_LIBUNWIND);
 		return -1;

@@ -17,7 +17,8 @@ struct tool_files {
 	const char *const *outputs;
 	size_t output_count;
 	bool takes_pipes; /* all inputs may be pipes, not only those whose names are of profiles */
-	bool completes;   /* the tool has derived the names of the inputs, and may complete them */
+	bool completes;   /* the tool has derived the names of the inputs, and may complete them, */
+	size_t given;     /* except for so many at the end, which the user named */
 };
 
 /* Runs the work in a jail. Returns the exit status. */

@@ -18,7 +18,7 @@
 
 bool tool_filter_is_given(const struct tool_filter *filter)
 {
-	return filter->skip.count || filter->focus.count || filter->files.count;
+	return filter && (filter->skip.count || filter->focus.count || filter->files.count);
 }
 
 const char **tool_filter_inputs(const char *const *inputs, size_t count,
@@ -120,6 +120,7 @@ static int focus(const struct tool_texts *functions, struct incstack_profile *pr
 	done->left_out = left_out[0];
 	for (uint32_t i = 1; i < incstack_profile_nodes(profile); i++)
 		done->kept += incstack__profile_self(profile, i, 0);
+	done->is_empty = incstack_profile_nodes(profile) == 1;
 	return TOOL_DONE;
 }
 
@@ -183,6 +184,14 @@ static void begin(const char *prefix, const char *path, FILE *out)
 	fputs(prefix, out);
 	if (path)
 		fprintf(out, "%s: ", tool_name(path));
+}
+
+void tool_filter_say_empty(const struct tool_filter *filter)
+{
+	fputs("incstack: no context has a function that matches --focus", stderr);
+	for (size_t i = 0; i < filter->focus.count; i++)
+		fprintf(stderr, "%s '%s'", i ? " or" : "", tool_name(filter->focus.at[i]));
+	fputs("; a name is matched as a whole, * stands for any text\n", stderr);
 }
 
 static void tell_focus(const struct tool_filtered *done, FILE *out)

@@ -34,6 +34,7 @@ struct tool_filtered {
 	uint64_t kept, left_out;   /* of the first kind, by the focus */
 	uint64_t contexts, leaked; /* suppressed ones, and what they leaked */
 	bool is_suppressed;
+	bool is_empty;           /* no context has a function in focus */
 	char kind[64], unit[16]; /* the first kind of the profile; a long name is cut */
 };
 
@@ -45,6 +46,8 @@ static inline bool tool_texts_add(struct tool_texts *texts, const char *text)
 	texts->at[texts->count++] = text;
 	return true;
 }
+/* Adds the argument of an option. Returns TOOL_DONE, or TOOL_USAGE after a message. */
+int tool_texts_take(struct tool_texts *texts, const char *option, const char *argument);
 /* Whether the user has asked for anything. */
 bool tool_filter_is_given(const struct tool_filter *filter);
 
@@ -58,6 +61,9 @@ const char **tool_filter_inputs(const char *const *inputs, size_t count,
  * null. Reads the files of suppressions, in the jail. Returns an exit status, after a message. */
 int tool_filter_apply(const struct tool_filter *filter, bool is_answer,
 		      struct incstack_profile *profile, struct tool_filtered *done);
+
+/* Says that no function is in focus. */
+void tool_filter_say_empty(const struct tool_filter *filter);
 
 /* Tells what was taken out, each in one line after `prefix`; nothing if that is nothing. `path`, if it is not null, says
  * of which profile. */

@@ -9,6 +9,7 @@
 
 #include "tool/attach/broker/attach.h"
 #include "tracefile/format.h"
+#include "names.h"
 #include "option.h"
 
 static const char help[] =
@@ -35,6 +36,12 @@ static const char help[] =
 	"      --folded          also write FILE.folded: one line per context, for other tools\n"
 	"      --resolve         write names, lines and inlined functions into FILE, so that\n"
 	"                        reports can be made on a machine without the program's files\n"
+	"      --skip FUNCTION   look through FUNCTION, too: its callers get its own weight; *\n"
+	"                        stands for any text; may be repeated\n"
+	"      --allocators      do not look through functions that hand out memory\n"
+	"      --focus FUNCTION  report only contexts in which FUNCTION is; may be repeated\n"
+	"      --suppressions FILE  take known leaks out of 'live at exit': lines leak:PATTERN,\n"
+	"                        as for LeakSanitizer and heaptrack; may be repeated\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -p, --pid PID         record the process PID, which runs already, until Ctrl-C or its\n"
 	"                        end: what it allocates during the recording. Nothing is\n"
@@ -86,9 +93,24 @@ static int check_interval(const struct tool_record_options *options)
 	return TOOL_STATUS_USAGE;
 }
 
+/* A file with a wrong name is to be known before the program runs. */
+static int check_suppressions(const struct tool_record_options *options)
+{
+	const struct tool_texts *files = &options->filter.files;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (access(files->at[i], R_OK) != 0) {
+			fprintf(stderr, "incstack: cannot read %s: %s\n", tool_name(files->at[i]),
+				strerror(errno));
+			return TOOL_STATUS_USAGE;
+		}
+	return 0;
+}
+
 int tool_heap(int argc, char **argv)
 {
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
+					      TOOL_RECORD_HEAP_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
@@ -114,5 +136,7 @@ int tool_heap(int argc, char **argv)
 	}
 	options.program = argv + optind;
 	status = check_interval(&options);
+	if (status == 0)
+		status = check_suppressions(&options);
 	return status != 0 ? status : tool_attach_or_record(&options);
 }

@@ -71,8 +71,10 @@ static const struct command *find(const char *name)
 static int refuse(const char *name)
 {
 	if (name)
-		fprintf(stderr, "incstack: unknown command '%s'\n", tool_name(name));
-	fputs(help, stderr);
+		fprintf(stderr, "incstack: unknown command '%s'; see incstack --help\n",
+			tool_name(name));
+	else
+		fputs(help, stderr);
 	return TOOL_USAGE;
 }
 

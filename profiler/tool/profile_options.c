@@ -110,14 +110,15 @@ static int limit_option(int argc, char **argv, struct tool_options *options)
 	return TOOL_DONE;
 }
 
-static int text_option(struct tool_texts *texts, const char *what)
+int tool_texts_take(struct tool_texts *texts, const char *option, const char *argument)
 {
-	if (*optarg && tool_texts_add(texts, optarg))
+	if (*argument && tool_texts_add(texts, argument))
 		return TOOL_DONE;
-	if (*optarg)
-		fprintf(stderr, "incstack: more than %d %s\n", TOOL_FILTER_TEXTS, what);
+	if (*argument)
+		fprintf(stderr, "incstack: more than %d %s\n", TOOL_FILTER_TEXTS,
+			tool_name(option));
 	else
-		fprintf(stderr, "incstack: %s takes a text that is not empty\n", what);
+		fprintf(stderr, "incstack: %s takes a text that is not empty\n", tool_name(option));
 	return TOOL_USAGE;
 }
 
@@ -144,11 +145,11 @@ static int take_option(int option, int argc, char **argv, struct tool_options *o
 	case 'X':
 		return limit_option(argc, argv, options);
 	case 'K':
-		return text_option(&options->filter.skip, "--skip");
+		return tool_texts_take(&options->filter.skip, "--skip", optarg);
 	case 'O':
-		return text_option(&options->filter.focus, "--focus");
+		return tool_texts_take(&options->filter.focus, "--focus", optarg);
 	case 'E':
-		return text_option(&options->filter.files, "--suppressions");
+		return tool_texts_take(&options->filter.files, "--suppressions", optarg);
 	case 'A':
 		options->filter.shows_allocators = true;
 		return TOOL_DONE;
@@ -204,6 +205,8 @@ int tool_options_read(int argc, char **argv, struct tool_options *options)
 		options->given |= bit_of(option);
 		status = take_option(option, argc, argv, options);
 	}
+	if (status)
+		fprintf(stderr, "incstack: see incstack %s --help\n", tool_name(argv[0]));
 	return status;
 }
 

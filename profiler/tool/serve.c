@@ -37,6 +37,13 @@ static bool is_input(const struct tool_files *files, const char *path)
 	return is_listed(files->inputs, files->input_count, path);
 }
 
+/* Whether the tool may complete an input. */
+static bool is_completed(const struct tool_files *files, const char *path)
+{
+	return files->completes &&
+	       is_listed(files->inputs, files->input_count - files->given, path);
+}
+
 /* Opens a file that must be regular. EISDIR, or EINVAL: it is not. */
 static int open_foreign(const char *path, const struct tool_foreign *terms, struct stat *status,
 			struct tool_jail_served *served)
@@ -64,7 +71,8 @@ static int serve_input(void *context, const struct tool_jail_request *request,
 
 	if (!is_input(files, request->text))
 		return EACCES;
-	if (files->completes && open_foreign(request->text, &writing, NULL, served) == 0)
+	if (is_completed(files, request->text) &&
+	    open_foreign(request->text, &writing, NULL, served) == 0)
 		return 0;
 	return open_foreign(request->text, NULL, NULL, served);
 }
@@ -93,7 +101,7 @@ static int serve_spool_done(void *context, const struct tool_jail_request *reque
 			    struct tool_jail_served *served)
 {
 	const struct tool_files *files = context;
-	char *spool = files->completes ? spool_of(files, request->text) : NULL;
+	char *spool = is_completed(files, request->text) ? spool_of(files, request->text) : NULL;
 	const int error = spool == NULL ? EACCES : unlink(spool) != 0 ? errno : 0;
 
 	(void)served;
@@ -262,7 +270,7 @@ static int serve_replace(void *context, const struct tool_jail_request *request,
 	int error;
 
 	unlock();
-	if (!files->completes || !is_input(files, request->text))
+	if (!is_completed(files, request->text))
 		return EACCES;
 	error = lock_input(files, request->text);
 	if (error == 0) {

@@ -121,6 +121,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_AUDITED] =
 		"LD_AUDIT is set; if the audit library watches calls, they pass through a function "
 		"of the dynamic linker whose callers are unknown to the recorder",
+	[INCSTACK__NOTE_ALL_BY_MALLOC] =
+		"an interpreter was told to take every object from malloc (PYTHONMALLOC, "
+		"USE_ZEND_ALLOC)",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

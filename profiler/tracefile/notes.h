@@ -51,6 +51,7 @@ enum incstack__tracefile_note {
 	INCSTACK__NOTE_UNRECORDED_MEMORY, /* no memory to begin */
 	INCSTACK__NOTE_UNRECORDED_OPEN,   /* no descriptor was free */
 	INCSTACK__NOTE_AUDITED,           /* LD_AUDIT: callers may be unknown */
+	INCSTACK__NOTE_ALL_BY_MALLOC,     /* an interpreter takes all its objects from malloc */
 	INCSTACK__NOTE_WALL_CALLS,        /* also the waits in calls of libc's functions */
 	INCSTACK__NOTE_COUNT,
 };

@@ -104,7 +104,7 @@ int incstack__profile_format_guess(FILE *stream)
 		incstack__unpacker_close(unpacker);
 	free(unpacker);
 	rewind(stream);
-	return got ? incstack__guess(bytes) : 0;
+	return got ? incstack__guess(bytes, got) : 0;
 }
 
 /* Reads through an unpacker, unless the format's reader unpacks by itself. */

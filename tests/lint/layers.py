@@ -118,7 +118,7 @@ STRATA = {
     "tool": (
         "foreign names printed",
         "option",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/own_source report/symbol_table report/places output profile_options profile_text"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/own_source report/symbol_table report/places report/groups output profile_options profile_text"
         " hottest progress profile/expansion profile/amount debuginfod package elide"
         " record/end record/lock record/nothing record/program report/sum proc module_file",
         "serve",

@@ -76,6 +76,9 @@ test_memory_of_the_process() {
 	cp "$target" python3
 	record -o trace -- ./python3 leak=50
 	grep -q '^hint: Python keeps small objects where malloc does not see them, unless PYTHONMALLOC=malloc is set$' stderr || fail "no hint"
+	# reason: ALL_BY_MALLOC
+	record -o trace -- env PYTHONMALLOC=malloc ./python3 leak=50
+	! grep -q '^hint: ' stderr || fail "a hint to do what was done"
 }
 
 test_options_without_effect() {
@@ -220,6 +223,55 @@ test_report_is_ended() {
 		wait $! || status=$?
 		equal "status after ${signal%:*}" "$status" "${signal#*:}"
 	done
+}
+
+# The report at the end of a recording leaves out what the report on its file would leave out.
+test_filters() {
+	local status=0
+	echo 'leak:leak_blocks' >known
+	record -o trace --suppressions known --skip run_step -- "$target" leak=15 alloc=100
+	equal status "$status" 0
+	grep -q '^suppressed 1 context, 1.5 KiB of' stderr || fail "not suppressed"
+	"$tool" report --suppressions known --skip run_step trace >again
+	diff -B <(sed -n '/^Heap profile/,/^more: /p' stderr | grep -v '^more: ') again || fail "another report"
+	record -o trace --focus 'alloc_*' -- "$target" leak=15 alloc=100
+	grep -q '^in focus: ' stderr || fail "no focus"
+	! grep -q leak_blocks stderr || fail "outside of the focus"
+	# The recording cannot be repeated, so the report is made.
+	record -o trace --focus nosuch -- "$target" leak=15
+	equal status "$status" 0
+	equal lines "$(grep -c "^incstack: no context has a function that matches --focus 'nosuch'" stderr)" 1
+	grep -q leak_blocks stderr || fail "no report"
+	"$tool" report --focus nosuch trace >again 2>said || status=$?
+	equal "status without a function in focus" "$status" 1
+	equal lines "$(wc -l <said)" 1
+	rm trace
+	refuse 2 'cannot read nosuch: No such file' -o trace --suppressions nosuch -- touch ran
+	[[ ! -e ran ]] || fail "the program ran"
+}
+
+# The function of the recorder that calls libc's is not shown between the program and libc.
+test_no_frame_of_ours() {
+	record -o trace -- "$target" threads=2:30
+	"$tool" report --full trace >full
+	grep -q 'pthread_create' full || fail "no thread"
+	! grep -q 'create\.c:[0-9]*$' <(grep -v 'pthread_create\.c' full) || fail "$(cat full)"
+}
+
+# A wrong option gets two lines, not the whole help.
+test_wrong_option() {
+	local command status
+	for command in heap cpu report convert compare merge resolve; do
+		status=0
+		"$tool" $command --nosuch >stdout 2>stderr || status=$?
+		equal "status of $command" "$status" 2
+		equal "lines of $command" "$(wc -l <stderr)" 2
+		grep -q "see incstack $command --help" stderr || fail "$command"
+	done
+	status=0
+	"$tool" nosuch 2>stderr || status=$?
+	equal "status of no command" "$status" 2
+	equal lines "$(wc -l <stderr)" 1
 }
 
 directory=$(mktemp -d)

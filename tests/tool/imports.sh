@@ -87,6 +87,21 @@ test_says_what_is_wrong() {
 	done
 }
 
+# A pprof file is known by its content, whatever its name is.
+test_pprof_by_content() {
+	local name
+	printf 'a;b 3\na;c 4\n' >fine.folded
+	"$tool" convert fine.folded out.pb.gz
+	"$tool" report out.pb.gz >right
+	cp out.pb.gz go.heap.gz
+	gzip -dc out.pb.gz >raw
+	for name in go.heap.gz raw; do
+		"$tool" report $name >stdout || fail "$name is refused"
+		cmp stdout right || fail "another report"
+		"$tool" compare $name out.pb.gz >stdout || fail "$name cannot be compared"
+	done
+}
+
 # A packed name would promise what is not done.
 test_written_plain() {
 	local status=0

@@ -67,6 +67,25 @@ test_functions() {
 	equal "bytes of get" "$(awk '/;places;get [0-9]+$/ { print $NF }' converted.folded)" 10000
 }
 
+# Contexts that differ only in the depth of a recursion are one, with the sum of their weights.
+test_recursion() {
+	printf '%s\n' '#include <stdlib.h>' 'void *volatile p;' '#define END __asm__ volatile("")' \
+		'__attribute__((noinline, noclone)) static void walk(int n)' \
+		'{ if (n > 0) { walk(n - 1); p = malloc(10); } END; }' \
+		'__attribute__((noinline, noclone)) static void even(int n);' \
+		'__attribute__((noinline, noclone)) static void odd(int n) { if (n > 0) even(n - 1); p = malloc(5); END; }' \
+		'__attribute__((noinline, noclone)) static void even(int n) { if (n > 0) odd(n - 1); END; }' \
+		'int main(void) { walk(50); even(30); p = malloc(3); return 0; }' >r.c
+	cc -O1 -g -fno-optimize-sibling-calls -o prog r.c
+	record ./prog
+	"$tool" report -k 'live at exit' -n 10 trace >said 2>stderr
+	grep -Eq '^ +500 B +86.5% walk' said || fail "walk: $(<said)"
+	grep -Eq '^ +75 B +13.0% odd' said || fail "odd: $(<said)"
+	equal "contexts" "$(grep -cE '^ +[0-9]+ B +[0-9.]+% ' said)" 3
+	equal "walks" "$(grep -c '^ *and 49 more, which differ in the depth of the recursion$' said)" 1
+	equal "odd ones" "$(grep -c '^ *and 14 more, which differ in the depth of the recursion$' said)" 1
+}
+
 # The other formats have the lines, too.
 test_formats() {
 	local file=source_target.c

@@ -84,6 +84,10 @@ test_allocators() {
 	run 0 report --suppressions known -k 'live at exit' w.heap
 	grep -q '^Still live at exit: 2.9 KiB' said || fail "$(<said)"
 	grep -q "^suppressed 1 context, 3.9 KiB of 'live at exit'\$" said || fail "$(<said)"
+	head -c $(($(stat -c %s w.heap) - 1)) w.heap >cut.heap
+	run 1 compare --fail-if 'live at exit' +0 w.heap cut.heap
+	grep -q -e '--fail-if cannot judge cut.heap, a part of which is missing$' said || fail "not said"
+	run 0 compare w.heap cut.heap
 	run 0 compare --suppressions known --fail-if 'live at exit' +0 w.heap w.heap
 }
 

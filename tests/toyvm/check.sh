@@ -321,7 +321,21 @@ faults() {
 	grep -ohE '^	(BUG|FAULT)_[A-Z_]+' "$here/faults.h" "$here/../../src/trace/fault.h" | while read -r fault; do
 		number=$(number_of "$fault")
 		found "$fault" "$number" 1 "" || found "$fault" "$number" 2 "" ||
-			found "$fault" "$number" 1 "--signals 20 --fuel 300" || fail "$fault was not found"
+			found "$fault" "$number" 1 "--signals 20 --fuel 300" ||
+			found "$fault" "$number" 1 "--instrument 2 --fuel 1000" || fail "$fault was not found"
+	done
+}
+
+# Call subgraphs are instrumented while random programs run: each context has as many calls as the
+# VM's own record, by every scheme, also when roots come and go.
+instrument() {
+	local scheme last
+	for scheme in 1 2 3; do
+		last=$("$oracle" --instrument "$scheme" --seed "$scheme" --programs "$1") || fail "scheme $scheme"
+		grep instrumentation: <<<"$last"
+		[[ $last == *"calls="[1-9][0-9][0-9][0-9]*"changes="[1-9][0-9]* ]] || fail "few calls"
+		"$oracle" --instrument "$scheme" --seed 7 --programs "$1" --threads 1 >/dev/null ||
+			fail "scheme $scheme with one thread"
 	done
 }
 

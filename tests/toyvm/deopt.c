@@ -4,6 +4,9 @@
  * exceptions. A compiled frame is as large as the interpreted frames that it may become, so its
  * neighbours do not move. A frame that is replaced by a compiled one at a back edge does move.
  */
+#include <stdlib.h>
+
+#include "instrument.h"
 #include "vm.h"
 
 /* Turns a compiled frame into interpreted ones: one for each of its virtual frames from `from`
@@ -74,8 +77,12 @@ static void deopt_eager(struct fiber *f, struct frame *frame, uintptr_t *saved_f
 static void deopt_lazily(struct fiber *f, const struct frame *frame)
 {
 	uintptr_t *slot = (uintptr_t *)frame->sp - 1;
-	if (frame->lazy || f->lazy_count == LAZY_MAX)
+	if (frame->lazy)
 		return;
+	if (f->lazy_count == f->lazy_room) {
+		f->lazy_room = f->lazy_room * 2 + LAZY_MAX;
+		f->lazy = realloc(f->lazy, (size_t)f->lazy_room * sizeof(*f->lazy));
+	}
 	bool barrier = has_barrier(slot);
 	if (barrier)
 		COUNT(barrier_first);
@@ -103,7 +110,7 @@ void deopt_random(struct fiber *f)
 			else if (!f->vm->schedule.lazily && saved_fp &&
 				 !has_barrier((uintptr_t *)frame.sp - 1))
 				deopt_eager(f, &frame, saved_fp);
-			else
+			else if (f->lazy_count < LAZY_MAX)
 				deopt_lazily(f, &frame);
 			return;
 		}
@@ -111,6 +118,47 @@ void deopt_random(struct fiber *f)
 		youngest = false;
 		saved_fp = frame.blob ? NULL : (uintptr_t *)frame.fp;
 	} while (frame_next(f, &frame));
+}
+
+/* Deoptimizes the youngest frame, which C code has just executed an instruction for. */
+void deopt_after_operation(struct fiber *f)
+{
+	struct frame frame;
+	frame_first(f, &frame);
+	if (has_barrier(frame.slot))
+		COUNT(deopts);
+	replace_youngest(f, &frame, 0);
+}
+
+/* The outermost scope may be an old version, which ends as it began. */
+static bool is_outdated(const struct program *p, const struct blob *b)
+{
+	for (int i = 1; i < b->scope_count; i++)
+		if (p->methods[b->scopes[i].method->id] != b->scopes[i].method)
+			return true;
+	return false;
+}
+
+bool deopt_outdated(struct fiber *f, bool at_poll)
+{
+	const struct program *p = f->vm->program;
+	struct frame frame;
+	bool youngest;
+	if (f->epoch == f->vm->epoch)
+		return false;
+	f->epoch = f->vm->epoch;
+	if (BUG(BUG_INLINED_STAYS) || f->linked || f->pc == stubs.base)
+		return false;
+	frame_first(f, &frame);
+	youngest = frame.blob && is_outdated(p, frame.blob);
+	if (youngest && at_poll) {
+		deopt_youngest(f, &frame);
+		frame_first(f, &frame);
+	}
+	while (frame_next(f, &frame))
+		if (frame.blob && is_outdated(p, frame.blob))
+			deopt_lazily(f, &frame);
+	return youngest;
 }
 
 /* Called when control returns to a frame that is to be deoptimized. */
@@ -201,6 +249,7 @@ static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const 
 		end_with_frame(f);
 	}
 	f->shadow -= at;
+	instrument_unwound(f);
 	*frame_word(f->fp, FRAME_BCI) = (value)h->target;
 	*frame_word(f->fp, FRAME_DEPTH) = 0;
 	*frame_word(f->fp, FRAME_SLOTS - (int64_t)h->local) = f->exception;
@@ -214,6 +263,7 @@ static struct fiber *to_native(struct fiber *f, const struct frame *frame)
 {
 	f->fp = frame->fp;
 	end_with_frame(f);
+	instrument_unwound(f);
 	f->resume = stubs.leave;
 	return f;
 }

@@ -3,6 +3,7 @@
  * Makes things happen at polls, at random: samples, and everything that may happen to frames
  * between a sample and its completion.
  */
+#include "instrument.h"
 #include "vm.h"
 
 /* Called for each ticket that was drawn, by the fiber's own thread or on its behalf. */
@@ -70,6 +71,8 @@ static void one(struct fiber *f)
 		request(f);
 	else if (what < 207)
 		heap_collect(f);
+	else if (what < 208)
+		instrument_random(f);
 }
 
 static void all(struct fiber *f)
@@ -112,6 +115,7 @@ struct fiber *poll(struct fiber *f, bool yield)
 	else
 		some(f);
 	count_deopt_first(f);
+	(void)deopt_outdated(f, true);
 	signals_go_on(f);
 	if (yield || s->hostile || random_below(&t->random, 6) == 0)
 		return fiber_yield(f);

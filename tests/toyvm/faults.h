@@ -22,7 +22,11 @@ enum {
 	BUG_OLD_OWNER,         /* a migrated fiber's stack keeps its owner */
 	BUG_UNWINDS_TOO_FAR,   /* a frame that survives is announced as popped */
 	BUG_RETURN_UNTOLD, /* a frame on the heap returns to one with a barrier and does not announce it */
-	BUG_END_PROMISED, /* a frame is promised to stay after its last poll */
+	BUG_END_PROMISED,  /* a frame is promised to stay after its last poll */
+	BUG_INLINED_STAYS, /* code that has inlined another version of a method goes on */
+	BUG_EXIT_UNTOLD,   /* an exception leaves instrumented calls, and the meter is not told */
+	BUG_REFLECTION_UNTOLD, /* a native method calls one that is not instrumented */
+	BUG_CLASS_UNTOLD,      /* the subgraph does not know a class that was loaded */
 	/* Bugs that the oracle cannot see. They are for toyvm.valgrind. */
 	SLIP_UNCLEARED = 51, /* the locals of a new frame are not cleared */
 	SLIP_STACK_FREED,    /* a stack is freed before it is copied */

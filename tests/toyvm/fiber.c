@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "instrument.h"
 #include "vm.h"
 
 static void set_memory(struct fiber *f, char *memory, uintptr_t usable)
@@ -130,6 +131,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->flags = 0x202; /* interrupts are enabled, nothing else */
 	f->fuel = vm->schedule.fuel ? vm->schedule.fuel : 4000;
 	f->oracle = oracle_new();
+	instrument_fiber(f);
 	pthread_mutex_lock(&vm->lock);
 	f->all = vm->fibers;
 	vm->fibers = f;
@@ -155,6 +157,7 @@ static void fiber_free(struct fiber *f)
 	oracle_free(f->oracle);
 	munmap(f->shadow_base, SHADOW_MAX * sizeof(uint64_t));
 	free((void *)f->low);
+	free(f->lazy);
 	free(f);
 }
 
@@ -168,6 +171,8 @@ static void run_on(struct thread *t, struct fiber *f)
 	t->fiber = fiber_looked_at = f;
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_set_owner(f->stack);
+	instrument_mounted(f, true);
+	(void)deopt_outdated(f, true);
 }
 
 /* Lets another fiber that waits run on the thread, if there is one. */
@@ -183,6 +188,7 @@ struct fiber *fiber_yield(struct fiber *f)
 		next->c_sp = f->c_sp;
 		if (fiber_has_barrier(f))
 			COUNT(fibers);
+		instrument_mounted(f, false);
 		enqueue(vm, f);
 	}
 	pthread_mutex_unlock(&vm->lock);
@@ -198,6 +204,7 @@ struct fiber *toy_fiber_end(struct fiber *f)
 	f->args[0] = f->args[1] = f->args[2] = f->args[3] = 0;
 	signals_drain(f);
 	oracle_finish(f);
+	instrument_fiber_end(f);
 	f->thread->dead = f;
 	f->resume = stubs.leave;
 	return f;
@@ -285,6 +292,7 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 		signals_open();
 	code_open();
 	open_vm(&vm);
+	instrument_open(&vm, seed);
 	fiber_spawn(&vm, p->main, value_of(n));
 	if (s->sampling)
 		s->sampling->begin(&vm);
@@ -298,6 +306,7 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 		pthread_join(threads[i].id, NULL);
 	if (s->sampling)
 		s->sampling->end(&vm);
+	instrument_close(&vm);
 	close_vm(&vm);
 	return vm.checksum;
 }

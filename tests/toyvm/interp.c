@@ -3,16 +3,17 @@
  * The interpreter: frames with a frame pointer on the fiber's stack, one C
  * activation at a time. Also what compiled code leaves to C.
  */
+#include "instrument.h"
 #include "vm.h"
 
 /* How far an instruction without control flow changes the operand stack. */
 static const int8_t effect[] = {
-	[OP_CONST] = 1,   [OP_NULL] = 1, [OP_LOAD] = 1,   [OP_STORE] = -1,  [OP_POP] = -1,
-	[OP_GLOAD] = 1,   [OP_ADD] = -1, [OP_SUB] = -1,   [OP_MUL] = -1,    [OP_DIV] = -1,
-	[OP_MOD] = -1,    [OP_AND] = -1, [OP_OR] = -1,    [OP_XOR] = -1,    [OP_LT] = -1,
-	[OP_LE] = -1,     [OP_EQ] = -1,  [OP_NE] = -1,    [OP_NEW] = 1,     [OP_ALOAD] = -1,
-	[OP_ASTORE] = -3, [OP_FUEL] = 1, [OP_SPAWN] = -1, [OP_FSTORE] = -2, [OP_GSTORE] = -1,
-	[OP_THROW] = 0,
+	[OP_CONST] = 1,   [OP_NULL] = 1,  [OP_LOAD] = 1,   [OP_STORE] = -1,  [OP_POP] = -1,
+	[OP_GLOAD] = 1,   [OP_ADD] = -1,  [OP_SUB] = -1,   [OP_MUL] = -1,    [OP_DIV] = -1,
+	[OP_MOD] = -1,    [OP_AND] = -1,  [OP_OR] = -1,    [OP_XOR] = -1,    [OP_LT] = -1,
+	[OP_LE] = -1,     [OP_EQ] = -1,   [OP_NE] = -1,    [OP_NEW] = 1,     [OP_ALOAD] = -1,
+	[OP_ASTORE] = -3, [OP_FUEL] = 1,  [OP_SPAWN] = -1, [OP_FSTORE] = -2, [OP_GSTORE] = -1,
+	[OP_THROW] = 0,   [OP_ENTER] = 0, [OP_EXIT] = 0,
 };
 
 /* ---- frames ------------------------------------------------------------------------ */
@@ -46,6 +47,8 @@ bool push_frame(struct fiber *f)
 		*frame_word(fp, FRAME_SLOTS - (int64_t)i) = i < m->params ? f->args[i] : 0;
 	f->fp = fp;
 	*++f->shadow = shadow_key(m, 0);
+	if (f->vm->instrumentation)
+		atomic_fetch_add_explicit(&m->frames, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -64,12 +67,12 @@ static void pop_frame(struct fiber *f)
 void set_bci(struct fiber *f, int32_t bci)
 {
 	*frame_word(f->fp, FRAME_BCI) = (value)bci;
-	*f->shadow = shadow_key(frame_method(f->fp), bci);
+	*f->shadow = shadow_key(frame_method(f->fp), bci) | (*f->shadow & SHADOW_CALLED);
 }
 
 struct fiber *toy_enter(struct fiber *f)
 {
-	struct method *m = f->callee;
+	struct method *m = f->callee = f->vm->program->methods[f->callee->id];
 	uint32_t calls = atomic_fetch_add_explicit(&m->calls, 1, memory_order_relaxed);
 	if (!f->vm->schedule.interpreted && calls >= f->vm->schedule.compile_after)
 		jit_compile(f->thread, m);
@@ -204,6 +207,7 @@ struct fiber *toy_interpret(struct fiber *f)
 		default:
 			if (!do_op(f, &v))
 				return throw_value(f);
+			(void)deopt_outdated(f, false);
 			*frame_word(f->fp, FRAME_DEPTH) += (value)effect[ins.op];
 			set_bci(f, v.bci + 1);
 		}
@@ -222,12 +226,27 @@ struct fiber *toy_returned(struct fiber *f)
 
 /* ---- what compiled code leaves to C ------------------------------------------------- */
 
+/* Another version of a method took the place of one that the frame has inlined while C code executed its
+ * instruction. */
+static struct fiber *go_on_interpreted(struct fiber *f, const struct virtual *v)
+{
+	const struct instruction ins = v->method->body[v->bci];
+	const int32_t bci = v->bci;
+	deopt_after_operation(f);
+	*frame_word(f->fp, FRAME_DEPTH) += (value)effect[ins.op];
+	set_bci(f, bci + 1);
+	f->resume = stubs.resume_interpreter;
+	return f;
+}
+
 struct fiber *toy_slow(struct fiber *f)
 {
 	struct frame frame;
 	frame_first(f, &frame);
 	f->resume = f->pc;
-	return do_op(f, &frame.frames[0]) ? f : throw_value(f);
+	if (!do_op(f, &frame.frames[0]))
+		return throw_value(f);
+	return deopt_outdated(f, false) ? go_on_interpreted(f, &frame.frames[0]) : f;
 }
 
 static struct fiber *poll_compiled(struct fiber *f, uintptr_t resume)

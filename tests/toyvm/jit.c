@@ -218,9 +218,13 @@ static bool want_inline(const struct compiler *c, const struct method *m)
 	       c->b->scope_count < SCOPES_MAX && random_below(&c->thread->random, 4) != 0;
 }
 
-static void enter_record(struct compiler *c, const struct method *m)
+static void enter_record(struct compiler *c, struct method *m)
 {
 	struct emitter *e = &c->e;
+	if (c->schedule->instrument) {
+		emit_constant(e, RAX, (uint64_t)(uintptr_t)&m->frames);
+		EMIT(e, 0xf0, 0x48, 0xff, 0x00); /* lock inc qword [rax] */
+	}
 	emit_constant(e, RAX, shadow_key(m, 0));
 	emit_store(e, R14, 8, RAX);
 	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8: from here on the record has the frame */

@@ -82,6 +82,7 @@ void linked_unwind(struct fiber *f, uintptr_t fp)
 
 struct fiber *toy_linked_call(struct fiber *f)
 {
+	f->callee = f->vm->program->methods[f->callee->id];
 	if (f->callee->native)
 		return toy_native(f);
 	return push_frame(f) ? toy_interpret(f) : throw_from_call(f);

@@ -25,12 +25,15 @@ static const char usage[] =
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
 	"                    [--linked N] [--page 0|1] [--n N] [--fuel N] [--dump] [--hostile] "
 	"[--fault N]\n"
-	"                    [--compare patch|validate|full] [--signals N] [--list] [FILE]\n"
+	"                    [--compare patch|validate|full] [--signals N] [--instrument N] "
+	"[--list] [FILE]\n"
 	"N random programs, from that number on up to the first that mismatches, or one\n"
 	"from a file. --compare: each with return barriers and then in that mode, for\n"
 	"the overlap of the profiles; without other threads both are identical.\n"
 	"--signals: one of N instructions is interrupted by a signal that takes a sample.\n"
-	"--list: compiled methods have names for perf and gdb.\n";
+	"--list: compiled methods have names for perf and gdb.\n"
+	"--instrument: call subgraphs are instrumented, by scheme A (1), B (2), or B with "
+	"receivers (3).\n";
 
 static _Noreturn void die(const char *what, const char *which)
 {
@@ -78,7 +81,8 @@ static int64_t number_of(const struct option *o, const char *text)
 
 /* The arguments that are numbers. -1: chosen by the seed. */
 struct numbers {
-	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault, signals;
+	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault, signals,
+		instrument;
 };
 
 static bool number_option(struct numbers *to, const char *name, const char *text)
@@ -95,6 +99,7 @@ static bool number_option(struct numbers *to, const char *name, const char *text
 		{"--distance", 0, INCSTACK_DISTANCE_MAX, &to->distance},
 		{"--fault", 0, INT32_MAX, &to->fault},
 		{"--signals", 0, INT32_MAX, &to->signals},
+		{"--instrument", 0, 3, &to->instrument},
 	};
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strcmp(options[i].name, name) != 0)
@@ -123,6 +128,7 @@ static void set_numbers(struct arguments *a, const struct numbers *from)
 	s->page = from->page > 0;
 	s->distance = a->fixed_distance ? (uint32_t)from->distance : 1;
 	s->signals = (uint32_t)from->signals;
+	s->instrument = (uint32_t)from->instrument;
 	toyvm_fault = (int)from->fault;
 }
 
@@ -283,6 +289,10 @@ static void print_counters(void)
 	if (counters.vanished + counters.truncated)
 		printf("toyvm: vanished barriers=%" PRIu64 " truncated traces=%" PRIu64 "\n",
 		       counters.vanished, counters.truncated);
+	if (counters.changes)
+		printf("toyvm: instrumentation: calls=%" PRIu64 " contexts=%" PRIu64
+		       " changes=%" PRIu64 "\n",
+		       counters.calls, counters.contexts, counters.changes);
 	printf("toyvm: frame iterator: walks=%" PRIu64 "\n", counters.walks);
 	if (counters.immediate + counters.queued + counters.biased)
 		printf("toyvm: signals: immediate=%" PRIu64 " queued=%" PRIu64 " biased=%" PRIu64

@@ -5,6 +5,7 @@
  */
 #include <sched.h>
 
+#include "instrument.h"
 #include "vm.h"
 
 struct fiber *toy_native(struct fiber *f)
@@ -33,6 +34,7 @@ static value call_back(struct fiber *f, value method, value argument)
 		return 0;
 	}
 	set_bci(f, (int32_t)*frame_word(f->fp, FRAME_BCI) + 1);
+	instrument_called(f, (uint32_t)int_of(method));
 	f->callee = p->methods[int_of(method)];
 	f->args[0] = argument;
 	f->resume = f->linked ? stubs.linked_call : stubs.callback;
@@ -49,6 +51,7 @@ static void blocks(struct fiber *f)
 	sched_yield();
 	incstack_thread_wait_end(f->thread->safepoint);
 	incstack_stack_set_owner(f->stack);
+	(void)deopt_outdated(f, false);
 }
 
 static value argument_of(struct fiber *f, int i)

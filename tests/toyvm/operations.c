@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "instrument.h"
 #include "vm.h"
 
 /* Heap words are read and written by several threads, as in Java. */
@@ -130,6 +131,7 @@ static bool memory_op(struct fiber *f, struct instruction ins, value *top, const
 	value *at;
 	switch (ins.op) {
 	case OP_NEW:
+		instrument_class(f, (uint32_t)ins.a);
 		return new_object(f, (uint32_t)ins.a, top, value_of(p->classes[ins.a].fields));
 	case OP_ARRAY:
 		return new_object(f, CLASS_ARRAY, top + 1, top[1]);
@@ -197,6 +199,12 @@ bool do_op(struct fiber *f, const struct virtual *v)
 		return !f->throwing;
 	case OP_PRINT:
 		print(f, top[1]);
+		return true;
+	case OP_ENTER:
+		instrument_enter(f, v->method);
+		return true;
+	case OP_EXIT:
+		instrument_exit(f, v->method);
 		return true;
 	case OP_THROW:
 		f->throwing = true;

@@ -11,6 +11,7 @@
 
 #include "../../src/trace/hooks.h"
 #include "cct.h"
+#include "instrument.h"
 #include "vm.h"
 #include "../unit/taken.h"
 
@@ -39,9 +40,10 @@ struct oracle {
 	size_t used, room;
 	struct record *records;
 	size_t record_count, record_room;
-	size_t queued;  /* the record of the youngest request that went into the queue */
-	uint64_t first; /* the id of records[0] */
-	uint64_t *wide; /* see widen() */
+	size_t queued;   /* the record of the youngest request that went into the queue */
+	uint64_t first;  /* the id of records[0] */
+	uint64_t *wide;  /* see widen() */
+	uint64_t *plain; /* see without_calls() */
 	struct cct *cct;
 };
 
@@ -58,6 +60,7 @@ void oracle_free(struct oracle *o)
 	free(o->entries);
 	free(o->records);
 	free(o->wide);
+	free(o->plain);
 	free(o);
 }
 
@@ -71,9 +74,19 @@ static void remember(struct oracle *o, const uint64_t *entries, size_t count, ui
 		o->record_room = o->record_room * 2 + 16;
 		o->records = realloc(o->records, o->record_room * sizeof(struct record));
 	}
-	memcpy(o->entries + o->used, entries, count * sizeof(uint64_t));
+	for (size_t i = 0; i < count; i++)
+		o->entries[o->used + i] = entries[i] & ~SHADOW_CALLED;
 	o->records[o->record_count++] = (struct record){o->used, count, weight};
 	o->used += count;
+}
+
+/* The entries as the library must see them. */
+static const uint64_t *without_calls(struct oracle *o, const uint64_t *entries, size_t count)
+{
+	o->plain = realloc(o->plain, count * sizeof(uint64_t));
+	for (size_t i = 0; i < count; i++)
+		o->plain[i] = entries[i] & ~SHADOW_CALLED;
+	return o->plain;
 }
 
 /* The entries with those that frames decode to in addition, up to the library's limit. */
@@ -99,6 +112,9 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	struct oracle *o = f->oracle;
 	size_t count = (size_t)(f->shadow - f->shadow_base) + 1;
 	const uint64_t *entries = f->shadow_base;
+	instrument_look(f);
+	if (f->vm->instrumentation)
+		entries = without_calls(o, entries, count);
 	if (f->vm->schedule.more_frames)
 		entries = widen(o, entries, &count, f->vm->schedule.more_frames);
 	struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};

@@ -231,6 +231,7 @@ static void define(struct parser *p, struct class *class)
 	if (class) {
 		m->params = 1;
 		parse_add(p, &p->locals, "this");
+		class->own[parse_selector(p, name)] = true;
 		class->table[parse_selector(p, name)] = (int16_t)m->id;
 	}
 	parameters(p, m);
@@ -264,6 +265,7 @@ static void inherit(struct parser *p, struct class *class)
 		parse_refuse(p, "unknown class");
 	if (p->bodies)
 		return;
+	class->super = (int16_t)super;
 	class->fields = p->program->classes[super].fields;
 	memcpy(class->table, p->program->classes[super].table, sizeof(class->table));
 }
@@ -283,6 +285,7 @@ static void define_class(struct parser *p)
 	if (!p->bodies) {
 		strcpy(class->name, name);
 		memset(class->table, -1, sizeof(class->table));
+		class->super = -1;
 		p->program->class_count = i + 1;
 	}
 	if (parse_maybe(p, ':'))

@@ -64,6 +64,8 @@ enum op {
 	OP_YIELD, /* -> 0: polls, and lets other fibers run */
 	OP_RET,   /* polls */
 	OP_THROW,
+	OP_ENTER, /* only of instrumented methods: reports that the method begins */
+	OP_EXIT,  /* that it returns */
 };
 
 struct instruction {
@@ -106,6 +108,10 @@ struct method {
 	struct handler *handlers; /* inner before outer */
 	int32_t handler_count;
 	char name[NAME_MAX_TOY];
+	/* The meter's method, if this version of the method is instrumented. */
+	struct incstack_meter_method *meter;
+	_Atomic uint64_t frames, events; /* of an instrumented version: they must be equal */
+	uint64_t frozen; /* frames when another version took its place: no more may come */
 };
 
 struct class
@@ -113,6 +119,11 @@ struct class
 	char name[NAME_MAX_TOY];
 	uint32_t fields;
 	int16_t table[SELECTORS_MAX]; /* method by selector, -1: none */
+	bool own[SELECTORS_MAX];      /* the class itself has the method */
+	int16_t super;                /* -1: none */
+	_Atomic bool
+		is_loaded; /* an object of it or of a subclass was made, while methods are instrumented */
+	_Atomic bool is_seen; /* an object of just this class was made */
 };
 
 struct program {

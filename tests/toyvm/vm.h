@@ -28,7 +28,7 @@ enum {
 	STACK_LAST = 4 << 20,
 	SHADOW_MAX = 1 << 20, /* virtual frames */
 	THREADS_MAX = 64,
-	LAZY_MAX = 8, /* frames of a fiber that wait for their deoptimization */
+	LAZY_MAX = 8, /* frames of a fiber that random events let wait for their deoptimization */
 	SCOPES_MAX = 32,
 	EXCEPTION_DIVISION = 1,
 	EXCEPTION_TYPE,
@@ -65,8 +65,10 @@ struct fiber {
 	struct incstack_stack *stack;
 	bool linked;   /* whether its frames are on the heap: linked.c */
 	value base[3]; /* represents the caller of the outermost of those frames */
-	struct lazy lazy[LAZY_MAX];
-	int lazy_count;
+	struct lazy *lazy;
+	int lazy_count, lazy_room;
+	uint32_t epoch;                      /* of the vm, when its frames were last looked at */
+	struct incstack_meter_thread *meter; /* null: nothing is instrumented */
 	int pinned; /* how many native frames it has: these have C frames on the thread's own stack */
 	bool throwing;
 	int64_t fuel;
@@ -111,7 +113,8 @@ struct schedule {
 	/* One of this many instructions of compiled code, and of the interpreter, is interrupted by a
 	 * signal whose handler takes a sample; 0: none. */
 	uint32_t signals;
-	bool quiet; /* inlined returns do not poll, as in HotSpot */
+	uint32_t instrument; /* the scheme and more: enum instrument in instrument.h; 0: none */
+	bool quiet;          /* inlined returns do not poll, as in HotSpot */
 	bool lazily; /* frames are deoptimized lazily, whatever barriers exist: every mode does the same */
 	/* The profile to which all retrieved traces are added; may be null. */
 	struct incstack_profile *profile;
@@ -130,7 +133,7 @@ struct counters {
 	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
 		osr, moved, inlined, gc, fibers, natives, threads, truncated, linked_samples,
 		linked_returns, pages, refused, no_thunk, no_arm, walks, immediate, queued, biased,
-		later, unknown, vanished;
+		later, unknown, vanished, calls, contexts, changes;
 	_Atomic uint64_t depths[4096];
 };
 extern struct counters counters;
@@ -156,6 +159,8 @@ struct vm {
 	value globals[GLOBALS_MAX];
 	bool print;
 	uint64_t checksum;
+	struct instrumentation *instrumentation; /* null: nothing is instrumented */
+	uint32_t epoch; /* counts changes of versions; written while all threads are stopped */
 };
 
 /* The stubs of generated code, by purpose. */
@@ -353,6 +358,8 @@ bool push_frame(struct fiber *f);
 void set_bci(struct fiber *f, int32_t bci);
 struct fiber *give_result(struct fiber *f, value result);
 struct method *resolve(struct fiber *f, const struct virtual *v);
+/* In the record of a frame: its call was reported to the meter, within the subgraph. */
+#define SHADOW_CALLED ((uint64_t)1 << 62)
 static inline uint64_t shadow_key(const struct method *m, int32_t bci)
 {
 	return (uint64_t)m->id << 32 | (uint32_t)bci;
@@ -361,6 +368,11 @@ static inline uint64_t shadow_key(const struct method *m, int32_t bci)
 /* ---- deopt.c --------------------------------------------------------------------- */
 
 void deopt_random(struct fiber *f);
+/* Deoptimizes frames that have inlined a version of a method that is no longer the current one, if there were
+ * changes since the last look. Returns whether the youngest frame is one of them; it is left to the caller,
+ * unless the fiber is at a poll. */
+bool deopt_outdated(struct fiber *f, bool at_poll);
+void deopt_after_operation(struct fiber *f);
 struct fiber *osr(struct fiber *f, const struct blob *b);
 struct fiber *throw_value(struct fiber *f);
 struct fiber *throw_from_call(struct fiber *f);

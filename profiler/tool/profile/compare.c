@@ -129,7 +129,8 @@ int tool_compare(int argc, char **argv)
 	size_t count = (size_t)(argc - optind);
 
 	if (status || options.help) {
-		fputs(compare_help, status ? stderr : stdout);
+		if (!status)
+			fputs(compare_help, stdout);
 		return status;
 	}
 	if (argc - optind < 2) {

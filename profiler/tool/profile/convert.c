@@ -206,7 +206,8 @@ static int end(struct conversion *to, const struct incstack_profile *profile, in
 static int convert_trace(const char *from, int by_thread, struct conversion *to)
 {
 	struct incstack_profile *profile = NULL;
-	int status = tool_trace_profile(from, by_thread, &profile);
+	bool is_whole;
+	int status = tool_trace_profile(from, by_thread, &profile, &is_whole);
 
 	if (!status)
 		status = tool_input_filter(from, true, to->options, profile);
@@ -282,7 +283,8 @@ int tool_convert(int argc, char **argv)
 	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
-		fputs(convert_help, status ? stderr : stdout);
+		if (!status)
+			fputs(convert_help, stdout);
 		return status;
 	}
 	if (argc - optind != 2) {
@@ -431,7 +433,8 @@ int tool_merge(int argc, char **argv)
 	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
-		fputs(merge_help, status ? stderr : stdout);
+		if (!status)
+			fputs(merge_help, stdout);
 		return status;
 	}
 	if (optind >= argc || !options.output) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/files.h"
+#include "tool/names.h"
 #include "tool/report/report.h"
 #include "profile/files.h"
 
@@ -42,9 +43,15 @@ static int read_one(const char *path, int format, bool is_answer,
 		    const struct tool_options *options, struct incstack_profile **profile)
 {
 	const int is_trace = tool_input_is_trace(path, format);
-	const int status = is_trace ? tool_trace_profile(path, options->threads, profile)
+	bool is_whole = true;
+	const int status = is_trace ? tool_trace_profile(path, options->threads, profile, &is_whole)
 				    : tool_profile_read(path, format, NULL, profile);
 
+	if (!status && !is_whole && options->limit_count) {
+		fprintf(stderr, "incstack: --fail-if cannot judge %s, a part of which is missing\n",
+			tool_name(path));
+		return TOOL_FAILED;
+	}
 	return status ? status : tool_input_filter(path, is_trace || is_answer, options, *profile);
 }
 

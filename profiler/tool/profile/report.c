@@ -253,6 +253,10 @@ static int read_and_print(void *context)
 	status = tool_profile_read(path, options->format, &input, &profile);
 	if (!status)
 		status = tool_filter_apply(&options->filter, true, profile, &done);
+	if (!status && done.is_empty) {
+		tool_filter_say_empty(&options->filter);
+		status = TOOL_FAILED;
+	}
 	if (!status)
 		status = by_text(&profile);
 	if (!status)
@@ -333,7 +337,8 @@ int tool_report(int argc, char **argv)
 	const char *path = argv[optind];
 
 	if (status || options.help) {
-		fputs(report_help, status ? stderr : stdout);
+		if (!status)
+			fputs(report_help, stdout);
 		return status;
 	}
 	if (argc - optind != 1) {

@@ -168,6 +168,15 @@ int tool_record_take_option(struct tool_record_options *options, int option, con
 	case 'R':
 		options->resolves = true;
 		return 1;
+	case 'K':
+		return tool_texts_take(&options->filter.skip, "--skip", argument) == 0;
+	case 'O':
+		return tool_texts_take(&options->filter.focus, "--focus", argument) == 0;
+	case 'E':
+		return tool_texts_take(&options->filter.files, "--suppressions", argument) == 0;
+	case 'A':
+		options->filter.shows_allocators = true;
+		return 1;
 	case 'p':
 		options->pid = argument;
 		return 1;

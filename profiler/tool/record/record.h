@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool/filter.h"
+
 #define TOOL_STATUS_USAGE 2
 #define TOOL_STATUS_CANNOT_RUN 126
 #define TOOL_STATUS_NOT_FOUND 127
@@ -27,18 +29,19 @@ struct tool_record_options {
 	const char *mode;            /* null: "patch" */
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
-	int is_wall;          /* whether the time in which a thread waits is sampled, too */
-	bool by_calls;        /* whether the recorder does that, around the calls that wait */
-	bool by_kernel;       /* or the kernel; none of both: what is permitted */
-	int by_thread;        /* whether contexts begin with the name of their thread */
-	bool folded;          /* whether FILE.folded is written */
-	bool resolves;        /* whether the names are written into the trace file */
-	const char *pid;      /* of a process that runs already; null: a program is run */
-	const char *duration; /* of the recording of that; null: until it ends */
-	char **program;       /* and its arguments */
+	int is_wall;               /* whether the time in which a thread waits is sampled, too */
+	bool by_calls;             /* whether the recorder does that, around the calls that wait */
+	bool by_kernel;            /* or the kernel; none of both: what is permitted */
+	int by_thread;             /* whether contexts begin with the name of their thread */
+	bool folded;               /* whether FILE.folded is written */
+	struct tool_filter filter; /* what the report looks through, and leaves out */
+	bool resolves;             /* whether the names are written into the trace file */
+	const char *pid;           /* of a process that runs already; null: a program is run */
+	const char *duration;      /* of the recording of that; null: until it ends */
+	char **program;            /* and its arguments */
 };
 
-/* The rows of a table for getopt_long that all commands have. */
+/* The rows of a table for getopt_long that all commands have; and those that only a heap has. */
 /* clang-format off */
 #define TOOL_RECORD_LONG_OPTIONS \
 	{"output", required_argument, NULL, 'o'}, \
@@ -49,7 +52,12 @@ struct tool_record_options {
 	{"duration", required_argument, NULL, 'd'}, \
 	{"folded", no_argument, NULL, 'L'}, \
 	{"resolve", no_argument, NULL, 'R'}, \
+	{"skip", required_argument, NULL, 'K'}, \
+	{"focus", required_argument, NULL, 'O'}, \
 	{"threads", no_argument, NULL, 't'}
+#define TOOL_RECORD_HEAP_OPTIONS \
+	{"allocators", no_argument, NULL, 'A'}, \
+	{"suppressions", required_argument, NULL, 'E'}
 /* clang-format on */
 
 /* Returns the time of a clock in nanoseconds, as the recorder knows it: by the kernel's function, because
@@ -66,7 +74,7 @@ int tool_cpu(int argc, char **argv);
 int tool_heap(int argc, char **argv);
 int tool_resolve_file(int argc, char **argv);
 
-/* Notes an option of TOOL_RECORD_LONG_OPTIONS. Returns whether it is one of them. */
+/* Notes an option of TOOL_RECORD_LONG_OPTIONS or TOOL_RECORD_HEAP_OPTIONS. Returns whether it is one of them. */
 int tool_record_take_option(struct tool_record_options *options, int option, const char *argument);
 
 /* Checks the options, runs the program and reports. Returns an exit status. */

@@ -139,22 +139,37 @@ static int note_next(const struct image *image)
 	return 1;
 }
 
-static int report_image(struct image *image, const struct tool_record_options *options)
+/* Makes a report. If what the user wants to be left out cannot be, nothing is, because the recording is not
+ * to be repeated. */
+static int make_report(struct image *image, struct tool_report_wish *wish)
 {
 	FILE *text = open_memstream(&image->text, &image->text_bytes);
-	struct tool_report_wish wish;
 	int status;
 
 	if (text == NULL) {
 		fprintf(stderr, "incstack: out of memory\n");
 		return 1;
 	}
-	wish = tool_report_wish_of(image->file, options->by_thread, tool_columns(stderr));
+	status = tool_report_make(image->file, wish, text, &image->sum);
+	fclose(text);
+	if (status == 0 || !tool_filter_is_given(wish->filter))
+		return status;
+	fprintf(stderr, "incstack: so the report leaves out nothing\n");
+	free(image->text);
+	image->text = NULL;
+	wish->filter = NULL;
+	return make_report(image, wish);
+}
+
+static int report_image(struct image *image, const struct tool_record_options *options)
+{
+	struct tool_report_wish wish =
+		tool_report_wish_of(image->file, options->by_thread, tool_columns(stderr));
+
+	wish.filter = &options->filter;
 	wish.folded = options->folded;
 	wish.resolved = options->resolves ? &image->names : NULL;
-	status = tool_report_make(image->file, &wish, text, &image->sum);
-	fclose(text);
-	return status;
+	return make_report(image, &wish);
 }
 
 /* Prints the lines of a report that tell what is missing in it. */
@@ -254,14 +269,19 @@ static int report_images(void *context)
 
 static int run_reports(struct images *images)
 {
+	const struct tool_filter *filter = &images->options->filter;
 	const char **files = calloc(images->count, sizeof(*files));
+	const char **all = NULL;
 	int failed = 1;
 
 	for (size_t i = 0; files != NULL && i < images->count; i++)
 		files[i] = images->all[i].file;
 	if (files != NULL)
-		failed = tool_report_run(files, images->count, 0, files, true, report_images,
-					 images);
+		all = tool_filter_inputs(files, images->count, filter);
+	if (all != NULL)
+		failed = tool_report_run(all, images->count, filter->files.count, files, true,
+					 report_images, images);
+	free(all);
 	free(files);
 	return failed;
 }

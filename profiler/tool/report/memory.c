@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "tracefile/notes.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
@@ -25,7 +26,9 @@ const char *tool_report_hint(const struct tool_report *report)
 	const char *slash = memrchr(command, '/', length);
 	const char *name = slash != NULL ? slash + 1 : command;
 
-	if (!report->form->has_memory)
+	if (!report->form->has_memory ||
+	    incstack__tracefile_has_note(incstack__tracefile_reader_totals(report->reader),
+					 INCSTACK__NOTE_ALL_BY_MALLOC))
 		return NULL;
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++)
 		if (strncmp(name, interpreters[i].program, strlen(interpreters[i].program)) == 0)

@@ -148,6 +148,16 @@ static int describe(struct incstack_profile *profile, const struct tool_report *
 	return incstack_profile_set_meta(profile, &meta);
 }
 
+/* Whether a frame is a function of the recorder that the program called in place of one of libc, which it then called.
+ * What is the recorder's own work stays visible. */
+static bool is_passed_on(const struct tool_report *report, const struct incstack__cct_node *context)
+{
+	static const char ours[] = "libincstack_preload.so";
+
+	return !has_values(&context->values) &&
+	       strcmp(tool_symbols_module(report->symbols, context->code), ours) == 0;
+}
+
 /* Adds context i. nodes[i] becomes its node, or for a deep context the node of its outer part. A
  * parent precedes its children. */
 static int add_context(struct incstack_profile *profile, const struct tool_report *report,
@@ -162,6 +172,10 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 				   ? outer_of(report, nodes, context->parent)
 				   : parent;
 		return has_values(&context->values) ? add_deep(profile, report, nodes[i], i) : 0;
+	}
+	if (is_passed_on(report, context)) {
+		nodes[i] = parent;
+		return 0;
 	}
 	error = child_of_code(profile, report, parent, context->code, &nodes[i]);
 	return error != 0 ? error : weigh(profile, report, nodes[i], i);

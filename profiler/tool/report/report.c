@@ -146,7 +146,8 @@ struct work {
 	const struct tool_report_wish *wish;
 	FILE *out;
 	struct tool_sum *sum;
-	struct incstack_profile **profile; /* not null: only the profile is made */
+	struct incstack_profile **profile; /* not null: only the profile is made, */
+	bool *is_whole;                    /* and this becomes whether the file is not damaged */
 	bool has_only_names;               /* no report is made */
 	struct timespec written;           /* the time of the trace file */
 };
@@ -208,6 +209,10 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	if (error != 0)
 		return say_error(error);
 	status = tool_filter_apply(work->wish->filter, true, profile, &filtered);
+	if (status == TOOL_DONE && filtered.is_empty) {
+		tool_filter_say_empty(work->wish->filter);
+		status = TOOL_FAILED;
+	}
 	if (status == TOOL_DONE)
 		status = write_reports(report, work, profile, &filtered);
 	release(report);
@@ -217,8 +222,8 @@ static int make_reports(struct tool_report *report, const struct work *work)
 	return status;
 }
 
-/* Says that a profile lacks the rest of its trace file, which the text report also says. */
-static void tell_damage(const struct tool_report *report)
+/* Says that a profile lacks the rest of its trace file, which the text report also says. Returns whether it does not. */
+static bool tell_damage(const struct tool_report *report)
 {
 	const struct incstack__tracefile_problem problem =
 		incstack__tracefile_reader_problem(report->reader);
@@ -232,14 +237,15 @@ static void tell_damage(const struct tool_report *report)
 	else if (cut > 0)
 		fprintf(stderr,
 			"incstack: warning: the trace file is cut off; its end is missing\n");
+	return problem.what == NULL && cut == 0;
 }
 
-static int make_profile(const struct tool_report *report, struct incstack_profile **profile)
+static int make_profile(const struct tool_report *report, const struct work *work)
 {
-	const int error = tool_report_profile(report, profile);
+	const int error = tool_report_profile(report, work->profile);
 
 	tool_symbols_tell(report->symbols, "incstack: warning: ", stderr);
-	tell_damage(report);
+	*work->is_whole = tell_damage(report);
 	return error != 0 ? say_error(error) : 0;
 }
 
@@ -282,7 +288,7 @@ static int replay_reader(struct incstack__tracefile_reader *reader, const struct
 	    report.symbols == NULL)
 		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
 	else if (work->profile != NULL)
-		status = make_profile(&report, work->profile);
+		status = make_profile(&report, work);
 	else
 		status = work->has_only_names ? 0 : make_reports(&report, work);
 	if (status == 0 && work->wish->resolved != NULL)
@@ -333,11 +339,13 @@ int tool_trace_resolve(const char *file, struct tool_resolved *resolved)
 	return read_file(file, &(struct work){.wish = &wish, .has_only_names = true});
 }
 
-int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile)
+int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile,
+		       bool *is_whole)
 {
 	const struct tool_report_wish wish = {.by_thread = by_thread};
 
-	return read_file(file, &(struct work){.wish = &wish, .profile = profile});
+	return read_file(file,
+			 &(struct work){.wish = &wish, .profile = profile, .is_whole = is_whole});
 }
 
 int tool_trace_is_one(const char *file)

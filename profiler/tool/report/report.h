@@ -210,8 +210,10 @@ int tool_report_run(const char *const *files, size_t count, size_t more,
 
 /* Whether a file begins like a trace file. A pipe is none. */
 int tool_trace_is_one(const char *file);
-/* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
-int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
+/* Makes the profile of a trace file; the caller destroys it. *is_whole becomes whether nothing of the file is missing.
+ * Returns an exit status. */
+int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile,
+		       bool *is_whole);
 
 /* Makes the names of a trace file. Returns an exit status. */
 int tool_trace_resolve(const char *file, struct tool_resolved *resolved);

@@ -34,6 +34,7 @@ int tool_report_run(const char *const *files, size_t count, size_t more,
 		.outputs = (const char *const *)(const void *)outputs,
 		.output_count = SUFFIXES * count,
 		.completes = are_derived,
+		.given = more,
 	};
 	int status = TOOL_FAILED;
 

@@ -9,41 +9,48 @@
 #include <string.h>
 
 #include "tracefile/notes.h"
-#include "tool/hottest.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
+#include "groups.h"
 #include "report.h"
-#include "profile/nodes.h"
 
 int tool_report_wants(const struct tool_report *report, uint32_t kind)
 {
 	return report->wish->kind == NULL || kind == report->kind;
 }
 
+static void print_group(const struct tool_report *report, const struct tool_group *group,
+			uint64_t total, const char *unit, FILE *out)
+{
+	char text[32];
+
+	fprintf(out, "%12s %5.1f%% ", tool_amount(group->weight, unit, text, sizeof(text)),
+		100.0 * (double)group->weight / (double)total);
+	tool_report_context(report, group->node, out);
+	if (group->count > 1)
+		fprintf(out,
+			"%20sand %" PRIu32 " more, which differ in the depth of the recursion\n",
+			"", group->count - 1);
+}
+
 void tool_report_contexts(const struct tool_report *report, const char *title, uint32_t kind,
 			  FILE *out)
 {
+	const size_t most = tool_report_contexts_most(report);
 	struct incstack_profile_kind about = {"", ""};
-	struct tool_hottest hottest;
+	struct tool_groups groups;
 	char text[32];
 
 	(void)incstack_profile_kind(report->profile, kind, &about);
-	if (!tool_report_wants(report, kind) ||
-	    tool_hottest_find(report->profile, kind, tool_report_contexts_most(report), &hottest) !=
-		    0)
+	if (!tool_report_wants(report, kind) || most == 0 ||
+	    tool_groups_find(report->profile, kind, &groups) != 0)
 		return;
-	if (hottest.count > 0)
+	if (groups.count > 0)
 		fprintf(out, "\n%s: %s, hottest contexts\n", title,
-			tool_amount(hottest.total, about.unit, text, sizeof(text)));
-	for (size_t i = 0; i < hottest.count; i++) {
-		const uint64_t value =
-			incstack__profile_self(report->profile, hottest.nodes[i], kind);
-
-		fprintf(out, "%12s %5.1f%% ", tool_amount(value, about.unit, text, sizeof(text)),
-			100.0 * (double)value / (double)hottest.total);
-		tool_report_context(report, hottest.nodes[i], out);
-	}
-	free(hottest.nodes);
+			tool_amount(groups.total, about.unit, text, sizeof(text)));
+	for (size_t i = 0; i < groups.count && i < most; i++)
+		print_group(report, &groups.all[i], groups.total, about.unit, out);
+	free(groups.all);
 }
 
 static void print_notes(uint64_t notes, FILE *out)

@@ -5,7 +5,9 @@
 #ifndef INCSTACK_PROFILE_GUESS_H
 #define INCSTACK_PROFILE_GUESS_H
 
-/* Returns the format of a file that begins with this text, or 0. */
-int incstack__guess(const char *text);
+#include <stddef.h>
+
+/* Returns the format of a file that begins with these bytes, behind which is a zero byte; or 0. */
+int incstack__guess(const char *text, size_t size);
 
 #endif
