@@ -9,6 +9,7 @@
 #ifndef INCSTACK_EMBEDDER_H
 #define INCSTACK_EMBEDDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,6 +78,10 @@ enum {
 	 * functions of an unwinder that jump to a landing pad do this. A native sample is refused
 	 * if the signal interrupted this function, or a function that it called. */
 	INCSTACK_RULE_RETURN_CHANGES = 1u << 2,
+	/* The rule is a guess: no unwind table describes the code, which may keep a frame pointer. A step by
+	 * such a rule is made only inside the bounds of the stack, and only if code.returns_into says that the
+	 * caller's pc can be one. It is never patched, and not cached. */
+	INCSTACK_RULE_BY_POINTER = 1u << 3,
 };
 
 /* One frame at the level of the source. A physical frame decodes to one virtual
@@ -161,6 +166,11 @@ struct incstack_embedder_code {
 	 * libgcc, if the program has it. With neither function, no thunks are made
 	 * beyond those in the text, because exceptions could not pass them. */
 	int (*register_unwind_info)(void *context, const void *info, size_t bytes);
+
+	/* Whether a call may return to this pc, to which a rule with INCSTACK_RULE_BY_POINTER has led: it is
+	 * in code, behind a call. It may be called in a signal handler, too. Null: no step is made by such
+	 * a rule. */
+	bool (*returns_into)(void *context, uintptr_t pc);
 };
 
 /* Where memory comes from. Provide both functions of a pair, or neither. */

@@ -81,6 +81,14 @@ INCSTACK_API void incstack_runtime_destroy(struct incstack_runtime *runtime);
  * Thread: any, alone in its process. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_runtime_forked(struct incstack_runtime *runtime);
 
+/* Makes room for the unwind rules that walks will meet. The operations of a stack that may allocate do so
+ * by themselves, but the frame iterator (frames.h) does not. A program that only iterates calls this
+ * function once after it has created the runtime, and then again now and then, for example before each
+ * walk: if there is room, it is a few instructions. Without room, walks look rules up again.
+ * Errors: EINVAL.
+ * Thread: any. Signal: no. Allocates: may, by the embedder's `allocate` only. Blocks: never. */
+INCSTACK_API int incstack_runtime_reserve(struct incstack_runtime *runtime);
+
 /* Creates the state of the stack that occupies [low, high). The calling thread owns it. It has room
  * for one chunk of traces. Create one state for each stack. A second state is not refused, but the
  * two states share nothing. Each walks the frames that only the other state knows, and patches no
@@ -227,6 +235,9 @@ enum {
 	INCSTACK_OBJECT_LATE = 1u << 12, /* the top of a trace from a queue; with INTERRUPTED it
 	                                  * is the frame that was interrupted, otherwise the
 	                                  * trace is biased (docs/signals.md) */
+	INCSTACK_OBJECT_POINTER = 1u << 13, /* its code has no unwind rule: its caller was found by the frame
+	                                     * pointer (INCSTACK_RULE_BY_POINTER). With TRUNCATED the
+	                                     * frame pointer led nowhere. */
 	INCSTACK_OBJECT_GAP = 1u << 9,   /* parent is a caller, but not the direct one; never
 	                                      * set after retrieve (see incstack_stack_tree) */
 };

@@ -210,11 +210,13 @@ enum incstack_profile_format {
 	INCSTACK_FORMAT_HEAPTRACK,   /* heaptrack's data, as its commands leave them */
 	INCSTACK_FORMAT_MASSIF,      /* of valgrind's massif: what was live at the peak */
 	INCSTACK_FORMAT_DHAT,        /* of valgrind's DHAT in its mode heap */
+	/* Profiles of OpenTelemetry (OTLP, v1development of proto 1.11.0), read and written. */
+	INCSTACK_FORMAT_OTLP,
 };
 
 /* Returns the format for a path by its suffix (.folded, .pb.gz, .speedscope.json,
- * .firefox.json, .html), or for the name of a format ("pprof", "perf-script", "heaptrack", "massif",
- * "dhat"); 0 if there is none. A suffix .gz or .zst may follow.
+ * .firefox.json, .html, .otlp.pb), or for the name of a format ("pprof", "otlp", "perf-script", "heaptrack",
+ * "massif", "dhat"); 0 if there is none. A suffix .gz or .zst may follow.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_profile_format_of(const char *path);
 

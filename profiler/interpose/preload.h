@@ -7,6 +7,7 @@
 #ifndef INCSTACK_PRELOAD_H
 #define INCSTACK_PRELOAD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,9 +52,9 @@ enum incstack__forbidden {
 
 /* A call in which the thread may wait. */
 struct incstack__wait {
-	uint64_t begin; /* when it began, in ns; 0: it is not measured */
+	uint64_t begin;        /* when it began, in ns; 0: it is not measured */
 	const uintptr_t *slot; /* of the frame that called the interposed function */
-	uint32_t state; /* enum incstack__state */
+	uint32_t state;        /* enum incstack__state */
 };
 
 struct incstack__recorder {
@@ -101,6 +102,11 @@ struct incstack__recorder {
 	void (*on_forbid)(enum incstack__forbidden what, const void *filter);
 	/* The process image is about to be replaced; the attempt may fail. */
 	void (*on_exec)(void);
+	/* Null, or called when the program sets or reads the action of SIGTRAP. Returns whether that was
+	 * done for the program, as sigaction does it. */
+	bool (*on_trap_action)(const struct sigaction *new, struct sigaction *old);
+	/* Null, or called before the thread waits for signals, SIGTRAP among them. */
+	void (*on_trap_wait)(void);
 	/* The process ends: writes everything and stops recording. */
 	void (*on_exit)(void);
 };

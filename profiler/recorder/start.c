@@ -15,6 +15,7 @@
 #include "recorder/system/libc.h"
 #include "native/native.h"
 #include "recorder/code/code.h"
+#include "recorder/code/unruled.h"
 #include "recorder/cpu/ticks.h"
 #include "recorder/events/events.h"
 #include "recorder/log/check.h"
@@ -60,6 +61,13 @@ static const struct incstack__kind *kind_of(long number, bool is_wall)
 	return is_wall ? &incstack__kind_wall : &incstack__kind_cpu;
 }
 
+static enum incstack__ticks_wanted ticks_of(const char *name)
+{
+	if (strcmp(name, "events") == 0)
+		return INCSTACK__TICKS_OF_EVENTS;
+	return strcmp(name, "timers") == 0 ? INCSTACK__TICKS_OF_TIMERS : INCSTACK__TICKS_OF_ANY;
+}
+
 static void configure(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -67,6 +75,7 @@ static void configure(const char *configuration)
 	const char *seed = getenv("INCSTACK_SEED");
 	char mode[16] = "patch";
 	char crosscheck[16] = "";
+	char ticks[16] = "";
 
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
@@ -80,7 +89,10 @@ static void configure(const char *configuration)
 	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
+	r->resident = option(configuration, "resident", NULL, 0) == 1;
 	r->pid = incstack__kernel_getpid();
+	option(configuration, "ticks", ticks, sizeof(ticks));
+	r->ticks = ticks_of(ticks);
 	incstack__kind->configured();
 }
 
@@ -157,6 +169,7 @@ static int create_runtime(void)
 	embedder.code.find_rule_quickly = incstack__record_find_rule;
 	if (incstack__kind->samples_in_handlers)
 		embedder.signals.find_rule = incstack__record_find_rule;
+	embedder.code.returns_into = incstack__record_returns_into;
 	embedder.memory.allocate = incstack__wiped_allocate;
 	embedder.memory.release = incstack__wiped_release;
 	embedder.memory.allocate_traces = incstack__spool_chunk;
@@ -200,6 +213,7 @@ static void begin_again(const struct incstack__recording *parent)
 	r->why = parent->why;
 	r->crosscheck = parent->crosscheck;
 	r->follow = parent->follow;
+	r->resident = parent->resident;
 	r->wiped = parent->wiped;
 	r->epoch = parent->epoch;
 	r->unloading = parent->unloading;

@@ -9,6 +9,7 @@
 
 #include "tool/attach/broker/attach.h"
 #include "option.h"
+#include "tool/names.h"
 #include "tracefile/format.h"
 #include "tool/record/record.h"
 
@@ -23,9 +24,15 @@ static const char help[] =
 	"\n"
 	"  -o, --output FILE     the trace file (default: incstack.PID.cpu)\n"
 	"  -i, --interval TIME   CPU time between two samples of a thread, for example 1ms\n"
-	"                        (default), 500us; at least 100us. The kernel's clock ticks\n"
-	"                        less often on most systems, usually every 4ms; the report says\n"
-	"                        which interval was reached, and the times are still right\n"
+	"                        (default), 500us; at least 100us. The report says which\n"
+	"                        interval was reached\n"
+	"  --ticks SOURCE        events: the kernel's events, which keep the interval and\n"
+	"                        interrupt no system call; needs Linux 6.1 and\n"
+	"                        kernel.perf_event_paranoid=2 or less, or root\n"
+	"                        timers: tick as often as the kernel's clock, usually every\n"
+	"                        4ms; the times are still right\n"
+	"                        Default: events where the kernel permits them and PROGRAM\n"
+	"                        does not use SIGTRAP, otherwise timers\n"
 	"  --wall[=WAY]          also sample the time in which a thread waits: for a lock, I/O, a\n"
 	"                        timer, a page or a processor. Waiting threads cost nothing, and\n"
 	"                        no system call is interrupted. WAY is\n"
@@ -55,15 +62,19 @@ static const char help[] =
 	"  -d, --duration SECS   with -p: end after that time, for example 10 or 0.5\n"
 	"  -h, --help            this text\n"
 	"\n"
-	"The timers use signal 33, which no program can use or block. So a program may use\n"
-	"SIGPROF and timers of its own. As with every profiler that uses signals, some system\n"
-	"calls of PROGRAM may fail with EINTR if a signal interrupts them.\n"
+	"Code without unwind rules, such as JavaScript of node --interpreted-frames-native-stack\n"
+	"and Go, is followed by its frame pointers; the report marks these frames (fp). A static\n"
+	"PROGRAM is sampled by the kernel, as with -p.\n"
+	"\n"
+	"Events use SIGTRAP; if PROGRAM begins to use it, timers take over. The timers use\n"
+	"signal 33, which no program can use or block. So a program may use SIGPROF and timers\n"
+	"of its own. A signal of a timer may make a system call of PROGRAM fail with EINTR.\n"
 	"\n"
 	"If the process executes other programs, FILE belongs to the last program; the files of\n"
 	"the programs before it are FILE.PID.N. `incstack report FILE` repeats the reports.\n"
 	"\n"
 	"The last two lines on stderr are for scripts. They have the sums over all files:\n"
-	"  incstack: expected=N taken=N queued=N failed=N lost=N reached_ns=N\n"
+	"  incstack: expected=N taken=N queued=N failed=N merged=N reached_ns=N\n"
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
 	"The exit status is PROGRAM's exit status; 128 + N if signal N ended PROGRAM; 126 or\n"
@@ -105,6 +116,22 @@ static int take_wall(struct tool_record_options *options, const char *way)
 	return TOOL_STATUS_USAGE;
 }
 
+/* The kernel makes the ticks of -p and --wall. */
+static int check_ticks(const struct tool_record_options *options)
+{
+	const char *ticks = options->ticks;
+
+	if (ticks != NULL && (options->pid != NULL || options->is_wall)) {
+		fprintf(stderr, "incstack: --ticks does not go with -p or --wall\n");
+		return TOOL_STATUS_USAGE;
+	}
+	if (ticks == NULL || strcmp(ticks, "events") == 0 || strcmp(ticks, "timers") == 0)
+		return 0;
+	fprintf(stderr, "incstack: --ticks takes events or timers, not '%s'\n", tool_name(ticks));
+	fprintf(stderr, "incstack: see incstack cpu --help\n");
+	return TOOL_STATUS_USAGE;
+}
+
 static int check_interval(const struct tool_record_options *options)
 {
 	if (options->interval >= LEAST_NS)
@@ -117,6 +144,7 @@ int tool_cpu(int argc, char **argv)
 {
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
+					      {"ticks", required_argument, NULL, 'k'},
 					      {"wall", optional_argument, NULL, 'w'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
@@ -129,6 +157,9 @@ int tool_cpu(int argc, char **argv)
 		switch (option) {
 		case 'i':
 			options.interval = time_of(optarg);
+			break;
+		case 'k':
+			options.ticks = optarg;
 			break;
 		case 'w':
 			if (take_wall(&options, optarg) != 0)
@@ -145,6 +176,8 @@ int tool_cpu(int argc, char **argv)
 		}
 	}
 	options.program = argv + optind;
-	status = check_interval(&options);
+	status = check_ticks(&options);
+	if (status == 0)
+		status = check_interval(&options);
 	return status != 0 ? status : tool_attach_or_record(&options);
 }

@@ -32,6 +32,9 @@ static const char help[] =
 	"                        libunwind (default): very slow\n"
 	"                        own: the recorder's own walk; every 997th trace of a thread\n"
 	"                        is compared with libunwind instead\n"
+	"  --resident            when the recording ends, look which memory is resident: the "
+	"report\n"
+	"                        then tells it for each context, and what the allocator keeps\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"      --folded          also write FILE.folded: one line per context, for other tools\n"
 	"      --resolve         write names, lines and inlined functions into FILE, so that\n"
@@ -58,7 +61,7 @@ static const char help[] =
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
 	"With -p a line before it counts what became of the calls that allocate:\n"
-	"  incstack: expected=N taken=N queued=N failed=N lost=N\n"
+	"  incstack: expected=N taken=N queued=N failed=N merged=N\n"
 	"The exit status is PROGRAM's exit status; 128 + N if signal N ended PROGRAM; 126 or\n"
 	"127 if it could not be run; 2 for wrong options. With -p it is 0; 126 if the process\n"
 	"cannot be recorded, 127 if it does not exist.\n"
@@ -112,6 +115,7 @@ int tool_heap(int argc, char **argv)
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      TOOL_RECORD_HEAP_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
+					      {"resident", no_argument, NULL, 'r'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {
@@ -123,6 +127,9 @@ int tool_heap(int argc, char **argv)
 		switch (option) {
 		case 'i':
 			options.interval = bytes_of(optarg);
+			break;
+		case 'r':
+			options.is_resident = true;
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -11,6 +11,7 @@
 
 #include "tool/record/record.h"
 #include "tool/profile/profile.h"
+#include "tool/snapshot/snapshot.h"
 #include "names.h"
 #include "printed.h"
 #include "profile_io.h"
@@ -20,6 +21,7 @@ static const char help[] =
 	"\n"
 	"  cpu [OPTIONS] -- PROGRAM [ARGS]    profile where PROGRAM spends CPU time\n"
 	"  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
+	"  snapshot PID [NAME]                copy what a recorded process has recorded so far\n"
 	"  report FILE [OPTIONS]              print the hot spots of a profile or trace file\n"
 	"  convert INPUT OUTPUT               write a profile in another format\n"
 	"  compare BEFORE AFTER               print what grew and what shrank\n"
@@ -46,17 +48,10 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"cpu", tool_cpu},
-	{"heap", tool_heap},
-	{"report", tool_report},
-	{"convert", tool_convert},
-	{"compare", tool_compare},
-	{"merge", tool_merge},
-	{"help", print_help},
-	{"resolve", tool_resolve_file},
-	{"--help", print_help},
-	{"-h", print_help},
-	{"--version", print_version},
+	{"cpu", tool_cpu},       {"heap", tool_heap},       {"snapshot", tool_snapshot},
+	{"report", tool_report}, {"convert", tool_convert}, {"compare", tool_compare},
+	{"merge", tool_merge},   {"help", print_help},      {"resolve", tool_resolve_file},
+	{"--help", print_help},  {"-h", print_help},        {"--version", print_version},
 	{"-V", print_version},
 };
 

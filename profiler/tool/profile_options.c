@@ -45,7 +45,7 @@ static int format_option(const char *name, int *format)
 		return TOOL_DONE;
 	fprintf(stderr,
 		"incstack: unknown format '%s'; known are folded, pprof, speedscope, firefox, "
-		"html, perf-script, heaptrack, massif, dhat\n",
+		"otlp, html, perf-script, heaptrack, massif, dhat\n",
 		tool_name(name));
 	return TOOL_USAGE;
 }

@@ -6,6 +6,7 @@
 #ifndef INCSTACK_TRACEFILE_CCT_H
 #define INCSTACK_TRACEFILE_CCT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/table.h"
@@ -16,6 +17,8 @@
  * below TRUNCATED. An allocation without a trace belongs to NO_TRACE. */
 #define INCSTACK__CCT_TRUNCATED UINT64_MAX
 #define INCSTACK__CCT_NO_TRACE (UINT64_MAX - 1)
+/* As TRUNCATED: the outermost frame was to have a caller by its frame pointer, which led nowhere. */
+#define INCSTACK__CCT_POINTER (UINT64_MAX - 2)
 /* A group of threads (read.h) has this code plus the number of the group. No module has a number
  * so large. */
 #define INCSTACK__CCT_THREADS (UINT64_C(0xffff) << 48)
@@ -35,6 +38,7 @@ struct incstack__cct_node {
 	uint32_t depth; /* the root has 0 */
 	uint32_t first_child;
 	uint32_t sibling;
+	bool by_pointer; /* its code has no unwind rule: its caller was found by the frame pointer */
 	uint64_t peak_number; /* the peak that values.peak belongs to */
 	double calls_part;    /* the fraction of an estimate of values.calls, below 1 */
 	struct incstack__cct_values values;

@@ -79,30 +79,68 @@ static const char *read_object(struct incstack__tracefile_chunk *chunk, struct o
 	return read_parent(chunk, objects, index, run);
 }
 
-/* Reads all objects. A run consists of the objects that one trace added, from its top outwards. */
+/* Reads a run, which consists of the objects that one trace added, from its top outwards. Advances
+ * *index. */
+static const char *read_run(struct incstack__tracefile_chunk *chunk, struct objects *objects,
+			    uint32_t *index)
+{
+	const uint32_t run = *index;
+	const char *problem;
+	uint32_t at;
+
+	do {
+		at = *index;
+		if (at == chunk->objects)
+			return "there are more frame objects than the batch says";
+		problem = read_object(chunk, objects, at, run);
+		if (problem)
+			return problem;
+		*index = at + 1;
+	} while (chunk->parent[at] == at + 1);
+	objects->previous = ~chunk->pc[run];
+	return NULL;
+}
+
+/* Whether the next trace equals an earlier trace. */
+static bool is_repeated(const struct objects *objects)
+{
+	return (*objects->at & INCSTACK__TRACEFILE_PARENT) == INCSTACK__TRACEFILE_REPEATED;
+}
+
+/* Reads a trace that equals the trace from an earlier object. */
+static const char *read_repeated(struct objects *objects, uint32_t index, uint32_t *top)
+{
+	const size_t length = *objects->at++ >> INCSTACK__TRACEFILE_LENGTH_SHIFT;
+	uint64_t back;
+
+	if ((length != sizeof(uint16_t) && length != sizeof(uint32_t)) ||
+	    !get_number(objects, length, &back) || back == 0 || back > index)
+		return "a repeated trace is malformed";
+	*top = index - (uint32_t)back;
+	return NULL;
+}
+
+/* Reads all traces and their objects. */
 static const char *read_objects(struct incstack__tracefile_chunk *chunk, const unsigned char *end)
 {
 	struct objects objects = {.at = chunk->event_end, .end = end, .previous = ~UINT64_C(0)};
+	const char *problem = NULL;
 	uint32_t traces = 0;
-	uint32_t run = 0;
+	uint32_t index = 0;
 
-	for (uint32_t i = 0; i < chunk->objects; i++) {
-		const char *problem = read_object(chunk, &objects, i, run);
-
-		if (problem)
-			return problem;
-		if (i == run && traces == chunk->traces)
+	for (; objects.at < end && !problem; traces++) {
+		if (traces == chunk->traces)
 			return "there are more runs of frame objects than traces";
-		if (i == run)
-			chunk->top[traces++] = i;
-		if (chunk->parent[i] != i + 1) {
-			objects.previous = ~chunk->pc[run];
-			run = i + 1;
-		}
+		chunk->top[traces] = index;
+		problem = is_repeated(&objects)
+				  ? read_repeated(&objects, index, &chunk->top[traces])
+				  : read_run(chunk, &objects, &index);
 	}
+	if (problem)
+		return problem;
 	if (traces < chunk->traces)
 		return "a trace has no frame object";
-	return objects.at == end ? NULL : "bytes are left behind the frame objects";
+	return index == chunk->objects ? NULL : "there are fewer frame objects than the batch says";
 }
 
 /* Each of the next functions decodes the event that begins with `word`. It returns the size of the
@@ -267,9 +305,9 @@ const char *incstack__tracefile_chunk_read(struct incstack__tracefile_chunk *chu
 	memcpy(&batch, payload, sizeof(batch));
 	payload += sizeof(batch);
 	length -= sizeof(batch);
-	/* Each object takes at least one byte. This bounds what is allocated. */
+	/* Each object and each trace takes at least one byte. This bounds what is allocated. */
 	if ((uint64_t)batch.object_bytes + batch.event_bytes != length ||
-	    batch.objects > batch.object_bytes || batch.traces > batch.objects)
+	    batch.objects > batch.object_bytes || batch.traces > batch.object_bytes)
 		return "the parts of a batch do not add up";
 	chunk->objects = batch.objects;
 	chunk->traces = batch.traces;
@@ -290,4 +328,18 @@ void incstack__tracefile_chunk_free(struct incstack__tracefile_chunk *chunk)
 	free(chunk->node);
 	free(chunk->top);
 	memset(chunk, 0, sizeof(*chunk));
+}
+
+void incstack__tracefile_chunk_count(const struct incstack__tracefile_chunk *chunk,
+				     struct incstack__tracefile_totals *totals)
+{
+	totals->batches++;
+	totals->traces += chunk->traces;
+	for (uint32_t i = 0; i < chunk->objects; i++) {
+		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACEFILE_GAP_PC;
+
+		totals->gaps += gap;
+		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACEFILE_PARENT) ==
+						    INCSTACK__TRACEFILE_PARENT_TRUNCATED;
+	}
 }

@@ -25,6 +25,11 @@ static size_t pc_bytes(uint8_t head)
 	return length == INCSTACK__TRACEFILE_LENGTH_WIDE ? sizeof(uint64_t) : length;
 }
 
+static bool is_repeated(uint8_t head)
+{
+	return (head & INCSTACK__TRACEFILE_PARENT) == INCSTACK__TRACEFILE_REPEATED;
+}
+
 static size_t parent_bytes(uint8_t head)
 {
 	switch (head & INCSTACK__TRACEFILE_PARENT) {
@@ -86,6 +91,10 @@ static void code_object(struct incstack__codec *codec, struct objects *objects)
 	uint32_t parent = NONE;
 
 	incstack__codec_put(codec, head, 1);
+	if (is_repeated(head)) {
+		incstack__codec_copy(codec, INCSTACK__PACKED_REPEATED, pc_bytes(head));
+		return;
+	}
 	incstack__codec_copy(codec, INCSTACK__PACKED_PC, pc_bytes(head));
 	if ((head & INCSTACK__TRACEFILE_PARENT) == INCSTACK__TRACEFILE_PARENT_NEXT) {
 		codec->parents[objects->count] = objects->count + 1;
@@ -151,6 +160,8 @@ static size_t check_object(struct objects *objects, const unsigned char *at, siz
 
 	if (bytes > left || objects->count == NONE - 1)
 		return 0;
+	if (is_repeated(*at)) /* only the order of runs matters here */
+		return objects->run == objects->count ? bytes : 0;
 	if (back > 0 && !has_parent(objects, at + bytes - back, back))
 		return 0;
 	objects->count++;

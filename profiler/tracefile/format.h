@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACEFILE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACEFILE_VERSION 9u
+#define INCSTACK__TRACEFILE_VERSION 10u
 #define INCSTACK__TRACEFILE_HEADER_BYTES 4096u
 #define INCSTACK__TRACEFILE_SLOTS 1024u
 #define INCSTACK__TRACEFILE_SLOT_BYTES 64u
@@ -74,6 +74,7 @@ enum incstack__tracefile_block_type {
 	INCSTACK__TRACEFILE_BATCH = 2,
 	INCSTACK__TRACEFILE_TALLY = 3,
 	INCSTACK__TRACEFILE_RESOLVED = 4,
+	INCSTACK__TRACEFILE_MOMENT = 5, /* moment.h */
 };
 
 #define INCSTACK__TRACEFILE_BLOCK_MAGIC 0x4b4c4249u /* "IBLK" */
@@ -102,13 +103,16 @@ struct incstack__tracefile_batch {
  * the guess. 7 stands for 8. */
 enum {
 	INCSTACK__TRACEFILE_EXACT = 1u << 0,
-	INCSTACK__TRACEFILE_SIGNAL = 1u << 1,
+	INCSTACK__TRACEFILE_POINTER = 1u << 1,         /* INCSTACK_OBJECT_POINTER */
 	INCSTACK__TRACEFILE_PARENT_NEXT = 0 << 2,      /* the object that follows */
 	INCSTACK__TRACEFILE_PARENT_BACK = 1 << 2,      /* a uint32_t says how far back */
 	INCSTACK__TRACEFILE_PARENT_NONE = 2 << 2,      /* its callers are not in the batch */
 	INCSTACK__TRACEFILE_PARENT_BASE = 3 << 2,      /* it is the outermost frame */
 	INCSTACK__TRACEFILE_PARENT_TRUNCATED = 4 << 2, /* its callers are unknown */
 	INCSTACK__TRACEFILE_PARENT_NEAR = 5 << 2,      /* a uint16_t says how far back */
+	/* Not an object: the trace equals the trace from an earlier object. The upper bits are the
+	 * number of bytes, 2 or 4, that say how far back this object is. */
+	INCSTACK__TRACEFILE_REPEATED = 6 << 2,
 	INCSTACK__TRACEFILE_PARENT = 7 << 2,
 	INCSTACK__TRACEFILE_LENGTH_SHIFT = 5,
 	INCSTACK__TRACEFILE_LENGTH_WIDE = 7,
@@ -201,12 +205,13 @@ enum incstack__tick {
 	INCSTACK__TICK_NO_STACK,  /* too little of the stack was left */
 	INCSTACK__TICK_UNLOADING, /* code was being unloaded */
 	INCSTACK__TICK_NO_RECORD, /* of a thread that had just begun or was about to end */
-	/* Lost: no signal came for them. */
-	INCSTACK__TICK_MERGED, /* the clock ticks less often; the next tick stands for them */
+	/* Merged: no signal came for them. A later sample of the thread stands for them. */
+	INCSTACK__TICK_MERGED, /* the clock ticks late, or less often */
+	INCSTACK__TICK_KERNEL, /* in the kernel, where the events do not tick */
 	INCSTACK__TICKS,
 };
 #define INCSTACK__TICK_FAILED_FIRST INCSTACK__TICK_NO_RULE
-#define INCSTACK__TICK_LOST_FIRST INCSTACK__TICK_MERGED
+#define INCSTACK__TICK_MERGED_FIRST INCSTACK__TICK_MERGED
 
 #define INCSTACK__TRACEFILE_NAME_BYTES 16u
 
@@ -257,7 +262,7 @@ static inline uint64_t incstack__tracefile_sum_step(uint64_t lane, uint64_t word
 {
 	__asm__("" : "+r"(lane));
 	lane = (lane ^ word) * 0x9e3779b97f4a7c15ull;
-	return lane ^ (lane >> 29);
+	return lane << 29 | lane >> 35;
 }
 
 /* Returns the next bytes, at most 8, as a word. */

@@ -75,6 +75,9 @@ const struct incstack__tracefile_module_info *
 incstack__tracefile_modules_of(const struct incstack__tracefile_modules_table *table, uint64_t code,
 			       uint64_t *pc, int *exact);
 void incstack__tracefile_modules_free(struct incstack__tracefile_modules_table *table);
+/* Adds what the chunk has to the sums. */
+void incstack__tracefile_chunk_count(const struct incstack__tracefile_chunk *chunk,
+				     struct incstack__tracefile_totals *totals);
 void incstack__tracefile_chunk_free(struct incstack__tracefile_chunk *chunk);
 
 #endif

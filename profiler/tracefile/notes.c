@@ -74,7 +74,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"wall-clock time: waiting threads count as much as running ones; child processes "
 		"were not sampled",
 	[INCSTACK__NOTE_WALL_CALLS] =
-		"wall-clock time, measured around the calls of libc's functions that wait: waits in "
+		"wall-clock time, measured around the calls of libc's functions that wait: waits "
+		"in "
 		"other system calls, for a page and for a processor are missing",
 	[INCSTACK__NOTE_OUTSIDE] =
 		"sampled from outside (-p): what the process did before and after is not known",
@@ -124,9 +125,37 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_ALL_BY_MALLOC] =
 		"an interpreter was told to take every object from malloc (PYTHONMALLOC, "
 		"USE_ZEND_ALLOC)",
+	[INCSTACK__NOTE_NO_MOMENT] =
+		"which memory was resident is not known: the program has no /proc, no memory "
+		"(ulimit -v?), or no room in its file (ulimit -f)",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",
+	[INCSTACK__NOTE_EVENTS_FORBIDDEN] =
+		"the kernel permits no events here (sysctl kernel.perf_event_paranoid above 2, or "
+		"a "
+		"container's seccomp filter), so timers ticked, as often as the kernel's clock; "
+		"sysctl kernel.perf_event_paranoid=1 permits them",
+	[INCSTACK__NOTE_EVENTS_MISSING] =
+		"this kernel has no events that can trap a thread safely (Linux 6.1 has them), so "
+		"timers ticked, as often as the kernel's clock",
+	[INCSTACK__NOTE_EVENTS_UNSAFE] =
+		"the program is debugged, ignores SIGTRAP, or is a Go program, which events might "
+		"disturb, so timers ticked, as often as the kernel's clock",
+	[INCSTACK__NOTE_EVENTS_GIVEN_UP] =
+		"the program uses SIGTRAP itself, so timers ticked from there on, as often as the "
+		"kernel's clock",
+	[INCSTACK__NOTE_EVENTS_RESTRICTED] =
+		"the program loaded a seccomp filter, so timers ticked from there on, as often as "
+		"the kernel's clock",
+	[INCSTACK__NOTE_EVENTS_FEW] =
+		"some threads could have no event of the kernel (ulimit -n, ulimit -l, or sysctl "
+		"kernel.perf_event_mlock_kb), so their timers ticked, as often as the kernel's "
+		"clock",
+	[INCSTACK__NOTE_EVENTS_OF_USER] =
+		"the kernel's events may not see time in the kernel (they may as root or with "
+		"sysctl kernel.perf_event_paranoid=1, and Linux 6.15), so timers sampled it, as "
+		"often as the kernel's clock",
 };
 
 const char *incstack__tracefile_note_text(unsigned note)

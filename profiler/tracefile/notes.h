@@ -52,6 +52,14 @@ enum incstack__tracefile_note {
 	INCSTACK__NOTE_UNRECORDED_OPEN,   /* no descriptor was free */
 	INCSTACK__NOTE_AUDITED,           /* LD_AUDIT: callers may be unknown */
 	INCSTACK__NOTE_ALL_BY_MALLOC,     /* an interpreter takes all its objects from malloc */
+	INCSTACK__NOTE_EVENTS_FORBIDDEN,  /* CPU: the kernel permits no events: timers */
+	INCSTACK__NOTE_EVENTS_MISSING,    /* CPU: the kernel has no events that are safe: timers */
+	INCSTACK__NOTE_EVENTS_UNSAFE,     /* CPU: the program may use SIGTRAP: timers */
+	INCSTACK__NOTE_EVENTS_GIVEN_UP, /* CPU: the program began to use it: timers from there on */
+	INCSTACK__NOTE_EVENTS_RESTRICTED, /* CPU: it loaded a seccomp filter: timers from there on */
+	INCSTACK__NOTE_EVENTS_FEW,        /* CPU: some threads could have no event */
+	INCSTACK__NOTE_EVENTS_OF_USER,    /* CPU: events see no time in the kernel */
+	INCSTACK__NOTE_NO_MOMENT,         /* the pages could not be looked at, or written */
 	INCSTACK__NOTE_WALL_CALLS,        /* also the waits in calls of libc's functions */
 	INCSTACK__NOTE_COUNT,
 };

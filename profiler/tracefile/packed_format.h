@@ -58,6 +58,7 @@ enum incstack__packed_column {
 	INCSTACK__PACKED_OBJECT,    /* bytes: the heads of frame objects */
 	INCSTACK__PACKED_PC,        /* bytes: the rest of their pcs */
 	INCSTACK__PACKED_PARENT, /* how many frames lie between the previous trace's top and a parent */
+	INCSTACK__PACKED_REPEATED, /* bytes: how far back repeated traces are */
 	INCSTACK__PACKED_COLUMNS,
 };
 

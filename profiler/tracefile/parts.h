@@ -34,8 +34,8 @@ static inline void incstack__parts_begin(struct incstack__parts *parts, uint32_t
 
 	parts->random = hash | 1;
 	for (int i = 0; i < INCSTACK__STATES; i++)
-		parts->states[i] = (struct incstack__part){(int64_t)(hash % interval),
-							   (int64_t)interval};
+		parts->states[i] =
+			(struct incstack__part){(int64_t)(hash % interval), (int64_t)interval};
 }
 
 /* Returns how many ticks the state has got after so many ns. A rest below an interval makes a tick together with earlier

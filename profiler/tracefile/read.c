@@ -40,6 +40,7 @@ struct incstack__tracefile_reader {
 	struct incstack__tracefile_totals totals;
 	struct incstack__tracefile_modules_table modules;
 	struct incstack__tracefile_threads threads;
+	struct incstack__moment moment; /* the newest */
 	struct incstack__resolved resolved;
 	struct block_refs batches;
 	struct block_refs tallies;
@@ -103,6 +104,8 @@ static const char *read_block(struct incstack__tracefile_reader *reader,
 		if (block->length != sizeof(struct incstack__tracefile_tally))
 			return "a tally has the wrong size";
 		return note_block(&reader->tallies, block->thread, offset);
+	case INCSTACK__TRACEFILE_MOMENT:
+		return incstack__moment_replace(&reader->moment, payload, block->length);
 	case INCSTACK__TRACEFILE_RESOLVED:
 		return incstack__resolved_read(&reader->resolved, payload, block->length);
 	default:
@@ -207,34 +210,19 @@ static void heap_sink(struct incstack__tracefile_reader *reader, size_t at)
 	}
 }
 
-static void count_chunk(struct incstack__tracefile_totals *totals,
-			const struct incstack__tracefile_chunk *chunk)
-{
-	totals->batches++;
-	totals->traces += chunk->traces;
-	for (uint32_t i = 0; i < chunk->objects; i++) {
-		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACEFILE_GAP_PC;
-
-		totals->gaps += gap;
-		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACEFILE_PARENT) ==
-						    INCSTACK__TRACEFILE_PARENT_TRUNCATED;
-	}
-}
-
-/* Whether the batch has the serial number of the thread's previous batch. Then it is a copy of the
- * previous batch. A process may be killed after it has written a batch and before its spool says
- * so. Then the spool still has the events of the batch, and its reader makes the batch again. */
+/* Whether a batch came before. A process may be killed after it has written a batch and before its spool says so. Then the
+ * spool still has its events, and the spool's reader makes it again. A process that still runs may write even more. */
 static bool is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
 {
 	struct incstack__tracefile_batch batch;
-	uint32_t last = cursor->serial;
+	const uint32_t last = cursor->serial;
 
 	if (length < sizeof(batch))
 		return false;
 	memcpy(&batch, payload, sizeof(batch));
-	if (batch.serial != 0)
+	if (batch.serial > last)
 		cursor->serial = batch.serial;
-	return batch.serial != 0 && batch.serial == last;
+	return batch.serial != 0 && batch.serial <= last;
 }
 
 /* Decodes the thread's next batch into its chunk. A repeated or a damaged batch adds no events.
@@ -262,7 +250,7 @@ static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *
 	cursor->chunk.last = last;
 	cursor->chunk.latest = latest;
 	if (!problem) {
-		count_chunk(&reader->totals, &cursor->chunk);
+		incstack__tracefile_chunk_count(&cursor->chunk, &reader->totals);
 		return 0;
 	}
 	if (problem == incstack__tracefile_no_memory)
@@ -447,6 +435,7 @@ void incstack__tracefile_close(struct incstack__tracefile_reader *reader)
 		incstack__tracefile_chunk_free(&reader->cursors[i].chunk);
 	incstack__tracefile_modules_free(&reader->modules);
 	free(reader->threads.all);
+	incstack__moment_free(&reader->moment);
 	free(reader->cursors);
 	free(reader->heap);
 	free(reader->batches.refs);
@@ -465,6 +454,12 @@ const struct incstack__tracefile_totals *
 incstack__tracefile_reader_totals(const struct incstack__tracefile_reader *reader)
 {
 	return &reader->totals;
+}
+
+const struct incstack__moment *
+incstack__tracefile_reader_moment(const struct incstack__tracefile_reader *reader)
+{
+	return reader->moment.areas != NULL ? &reader->moment : NULL;
 }
 
 const struct incstack__resolved *

@@ -17,6 +17,7 @@
 
 #include "format.h"
 #include "identity.h"
+#include "moment.h"
 #include "resolved.h"
 
 #define INCSTACK__TRACEFILE_NO_PARENT UINT32_MAX
@@ -129,6 +130,9 @@ const struct incstack__tracefile_header *
 incstack__tracefile_reader_header(const struct incstack__tracefile_reader *reader);
 const struct incstack__tracefile_totals *
 incstack__tracefile_reader_totals(const struct incstack__tracefile_reader *reader);
+/* Returns which pages were in memory after the last event, or null if nobody has looked. */
+const struct incstack__moment *
+incstack__tracefile_reader_moment(const struct incstack__tracefile_reader *reader);
 /* Returns what is known about a thread, or null. */
 const struct incstack__tracefile_thread *
 incstack__tracefile_reader_thread(const struct incstack__tracefile_reader *reader, uint32_t number);

@@ -159,10 +159,13 @@ static uint32_t special(struct incstack__replay *replay, uint32_t number, uint64
 static uint32_t start_of(struct incstack__replay *replay,
 			 const struct incstack__tracefile_chunk *chunk, uint32_t outermost)
 {
+	const bool by_pointer = chunk->flags[outermost] & INCSTACK__TRACEFILE_POINTER;
+
 	if ((chunk->flags[outermost] & INCSTACK__TRACEFILE_PARENT) !=
 	    INCSTACK__TRACEFILE_PARENT_TRUNCATED)
 		return root_of(replay, chunk->thread);
-	return special(replay, chunk->thread, INCSTACK__CCT_TRUNCATED);
+	return special(replay, chunk->thread,
+		       by_pointer ? INCSTACK__CCT_POINTER : INCSTACK__CCT_TRUNCATED);
 }
 
 /* Finds the nodes of the objects from `first` to `last`, and returns the node of `first`. These
@@ -174,6 +177,8 @@ static uint32_t resolve_run(struct incstack__replay *replay,
 	for (uint32_t i = last + 1; i-- > first && node != INCSTACK__CCT_FAILED;) {
 		node = incstack__cct_child(&replay->cct, node, incstack__tracefile_code(chunk, i));
 		chunk->node[i] = node;
+		if (node != INCSTACK__CCT_FAILED && chunk->flags[i] & INCSTACK__TRACEFILE_POINTER)
+			replay->cct.nodes[node].by_pointer = true;
 	}
 	return node;
 }
@@ -260,19 +265,13 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation stands for. An
- * allocation of s bytes is sampled with the probability 1 - exp(-s / interval). Each sample counts
- * as s divided by this probability, so that sums are right on average. */
+/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation stands for. */
 static double weight_of(const struct incstack__replay *replay,
 			const struct incstack__tracefile_event *event)
 {
-	const double size = event->size > 0 ? (double)event->size : 1.0;
-
 	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return (double)event->size * (double)replay->interval;
-	if (replay->interval <= 1)
-		return (double)event->size;
-	return size / -expm1(-size / (double)replay->interval);
+	return incstack__replay_weight(replay, event->size);
 }
 
 /* Returns how many allocations of this size `weight` bytes are. The node keeps the fraction. */
@@ -436,7 +435,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 			return INCSTACK_ENOMEM;
 	}
 	settle_peaks(replay);
-	return more;
+	return more != 0 ? more : incstack__replay_resident(replay);
 }
 
 void incstack__replay_free(struct incstack__replay *replay)
@@ -447,6 +446,7 @@ void incstack__replay_free(struct incstack__replay *replay)
 	incstack__curve_free(&replay->curve);
 	incstack__shares_free(&replay->shares);
 	incstack__times_free(&replay->times);
+	incstack__resident_free(&replay->resident);
 	free(replay->table);
 	free(replay->samples);
 	replay->table = NULL;

@@ -9,6 +9,7 @@
 #include "cct.h"
 #include "curve.h"
 #include "read.h"
+#include "resident.h"
 #include "shares.h"
 #include "states.h"
 
@@ -56,8 +57,9 @@ struct incstack__replay {
 	uint32_t newest_thread;
 	const struct incstack__tracefile_reader *reader;
 
-	struct incstack__curve curve;   /* of the live memory; a CPU profile has none */
-	struct incstack__shares shares; /* none of its sums is larger than those above */
+	struct incstack__curve curve;       /* of the live memory; a CPU profile has none */
+	struct incstack__resident resident; /* if the trace has a moment */
+	struct incstack__shares shares;     /* none of its sums is larger than those above */
 
 	struct incstack__times times;            /* of a CPU profile, by state */
 	struct incstack__replay_sample *samples; /* in the order of their stamps */
@@ -75,6 +77,11 @@ struct incstack__replay {
 int incstack__replay_run(struct incstack__replay *replay, struct incstack__tracefile_reader *reader,
 			 int by_thread);
 void incstack__replay_free(struct incstack__replay *replay);
+
+/* replay_resident.c: returns how many bytes an allocation of that size stands for. */
+double incstack__replay_weight(const struct incstack__replay *replay, uint64_t bytes);
+/* Finds which bytes of the blocks that are live now were in memory. Returns 0 or INCSTACK_ENOMEM. */
+int incstack__replay_resident(struct incstack__replay *replay);
 
 double incstack__replay_depth_mean(const struct incstack__replay *replay);
 

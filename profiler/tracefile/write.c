@@ -72,8 +72,9 @@ static inline struct cursor put_back(struct cursor to, unsigned char *head,
 /* Returns the head of an object that has flags or no parent. put_back adds a reference back. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
-	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
-			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACEFILE_SIGNAL : 0u);
+	unsigned head =
+		(object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
+		(object->flags & INCSTACK_OBJECT_POINTER ? INCSTACK__TRACEFILE_POINTER : 0u);
 
 	if (object->parent)
 		return head;
@@ -86,11 +87,11 @@ static __attribute__((noinline)) unsigned unusual_head(const struct incstack_fra
 }
 
 /* Writes a run: the objects from `top` outwards, up to an object that an earlier trace has written.
- * The top is always written, because each run is a trace. Loads come before stores, because the
+ * The top is not written yet. Loads come before stores, because the
  * compiler must assume that the stores change what is loaded. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
-	const uint32_t unusual = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL;
+	const uint32_t unusual = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_POINTER;
 	/* The tree belongs to the caller alone, so its objects may be changed. */
 	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
 
@@ -114,6 +115,19 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 	}
 }
 
+/* Writes a trace whose top, and so all of it, is written. */
+static inline struct cursor put_repeated(struct cursor to, const struct incstack_frame_object *top)
+{
+	const uint32_t back = (uint32_t)(to.next_index - top->position);
+	const unsigned bytes = back > UINT16_MAX ? sizeof(back) : sizeof(uint16_t);
+
+	*to.at = (unsigned char)(INCSTACK__TRACEFILE_REPEATED |
+				 bytes << INCSTACK__TRACEFILE_LENGTH_SHIFT);
+	memcpy(to.at + 1, &back, sizeof(back));
+	to.at += 1 + bytes;
+	return to;
+}
+
 /* Writes all traces of a tree. Returns where they end. */
 static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 				     const struct incstack_tree *tree,
@@ -124,10 +138,14 @@ static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 
 	memset(guesses, 0, GUESSES_BYTES);
 	for (const struct incstack_trace *trace = tree->traces; trace; trace = trace->next) {
+		batch->traces++;
+		if (trace->top->position > NOT_WRITTEN) {
+			to = put_repeated(to, trace->top);
+			continue;
+		}
 		to.previous = ~top; /* the first pc of a run counts as following this value */
 		top = trace->top->function;
 		to = put_run(to, trace->top);
-		batch->traces++;
 	}
 	batch->objects = (uint32_t)to.next_index;
 	batch->object_bytes = (uint32_t)(to.at - at);

@@ -80,12 +80,11 @@ static inline uint64_t incstack__tracefile_event_word(uint64_t kind, uint64_t si
 	       pointer;
 }
 
-/* Adds an allocation, which is stamped after it happened. `trace` is the number of traces that
- * were taken on this thread since its last batch and before this trace, or
- * INCSTACK__TRACEFILE_NO_TRACE. Returns 0, or INCSTACK_ENOMEM if the log is full: write a batch
- * first. */
-static inline int incstack__tracefile_put_alloc(struct incstack__tracefile_log *log, uint64_t stamp,
-						uint64_t pointer, uint64_t size, uint64_t trace)
+/* Adds an allocation in the short form, for which there is room. Returns false if it has not that
+ * form. */
+static inline bool incstack__tracefile_put_small(struct incstack__tracefile_log *log,
+						 uint64_t stamp, uint64_t pointer, uint64_t size,
+						 uint64_t trace)
 {
 	const uint64_t since = stamp - log->stamp;
 	const uint64_t rotated = pointer >> 4 | pointer << 60;
@@ -96,31 +95,53 @@ static inline int incstack__tracefile_put_alloc(struct incstack__tracefile_log *
 	if (since / (INCSTACK__TRACEFILE_SMALL_STAMP_MAX + 1) |
 	    size >> INCSTACK__TRACEFILE_SMALL_SIZE_BITS |
 	    rotated >> INCSTACK__TRACEFILE_SMALL_SIZE_SHIFT | (trace ^ log->trace))
-		return incstack__tracefile_put_long(log, INCSTACK__TRACEFILE_ALLOC, stamp, pointer,
-						    size, trace);
-	if (!incstack__tracefile_log_fits(log, INCSTACK__TRACEFILE_WORD_BYTES))
-		return INCSTACK_ENOMEM;
+		return false;
 	incstack__tracefile_log_add(log, stamp, &word, sizeof(word));
 	log->trace =
 		trace + 1; /* last: if a jump comes before this, the next event names its trace */
-	return 0;
+	return true;
 }
 
-/* Adds a deallocation, which is stamped before it happens. */
-static inline int incstack__tracefile_put_free(struct incstack__tracefile_log *log, uint64_t stamp,
-					       uint64_t pointer)
+/* Adds an allocation, which is stamped after it happened. `trace` is the number of traces that
+ * were taken on this thread since its last batch and before this trace, or
+ * INCSTACK__TRACEFILE_NO_TRACE. Returns 0, or INCSTACK_ENOMEM if the log is full: write a batch
+ * first. */
+static inline int incstack__tracefile_put_alloc(struct incstack__tracefile_log *log, uint64_t stamp,
+						uint64_t pointer, uint64_t size, uint64_t trace)
+{
+	if (!incstack__tracefile_log_fits(log, INCSTACK__TRACEFILE_WORD_BYTES))
+		return INCSTACK_ENOMEM;
+	if (incstack__tracefile_put_small(log, stamp, pointer, size, trace))
+		return 0;
+	return incstack__tracefile_put_long(log, INCSTACK__TRACEFILE_ALLOC, stamp, pointer, size,
+					    trace);
+}
+
+/* Adds a deallocation in one word, for which there is room. Returns false if it does not fit into one
+ * word. */
+static inline bool incstack__tracefile_put_freed(struct incstack__tracefile_log *log,
+						 uint64_t stamp, uint64_t pointer)
 {
 	const uint64_t since = stamp - log->stamp;
 	const uint64_t word =
 		incstack__tracefile_event_word(INCSTACK__TRACEFILE_FREE, since, pointer);
 
 	if (since >> INCSTACK__TRACEFILE_STAMP_BITS | pointer >> INCSTACK__TRACEFILE_STAMP_SHIFT)
-		return incstack__tracefile_put_long(log, INCSTACK__TRACEFILE_FREE, stamp, pointer,
-						    0, INCSTACK__TRACEFILE_NO_TRACE);
+		return false;
+	incstack__tracefile_log_add(log, stamp, &word, sizeof(word));
+	return true;
+}
+
+/* Adds a deallocation, which is stamped before it happens. */
+static inline int incstack__tracefile_put_free(struct incstack__tracefile_log *log, uint64_t stamp,
+					       uint64_t pointer)
+{
 	if (!incstack__tracefile_log_fits(log, INCSTACK__TRACEFILE_WORD_BYTES))
 		return INCSTACK_ENOMEM;
-	incstack__tracefile_log_add(log, stamp, &word, sizeof(word));
-	return 0;
+	if (incstack__tracefile_put_freed(log, stamp, pointer))
+		return 0;
+	return incstack__tracefile_put_long(log, INCSTACK__TRACEFILE_FREE, stamp, pointer, 0,
+					    INCSTACK__TRACEFILE_NO_TRACE);
 }
 
 /* Fills in the header page. `command` is cut if it does not fit. */

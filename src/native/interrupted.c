@@ -8,6 +8,7 @@
 
 #include <incstack/incstack.h>
 
+#include "frame_pointer.h"
 #include "native.h"
 #include "trace/step.h"
 
@@ -68,15 +69,14 @@ bool incstack__native_follows_call(uintptr_t pc)
 }
 
 /* Whether control may return to pc: pc stands behind a call, or in a frame that is entered without
- * one: the kernel's signal frame, or the outermost frame of a context. Code without a rule may be
- * made at run time; the kernel is asked whether it exists. */
+ * one: the kernel's signal frame, or the outermost frame of a context. Code that no table describes may be
+ * made at run time, and another thread may unmap it, so the kernel copies it. */
 static bool is_return_address(incstack__native_find *find, uintptr_t pc)
 {
 	struct incstack_rule rule;
 
-	if (find(NULL, pc - 1, &rule) != 0)
-		return incstack__native_readable_once(pc - LONGEST, LONGEST) &&
-		       incstack__native_follows_call(pc);
+	if (find(NULL, pc - 1, &rule) != 0 || rule.flags & INCSTACK_RULE_BY_POINTER)
+		return incstack__native_copied_follows_call(pc);
 	return rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END ||
 	       incstack__native_follows_call(pc);
 }
@@ -94,7 +94,8 @@ enum incstack__native_described incstack__native_is_described(incstack__native_f
 	for (int i = 0; i < FRAMES; i++) {
 		if (find(NULL, at.pc - (i != 0), &rule) != 0)
 			return i == 0 ? INCSTACK__NATIVE_NO_RULE : INCSTACK__NATIVE_DESCRIBED;
-		if (rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END)
+		if (rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END ||
+		    rule.flags & INCSTACK_RULE_BY_POINTER) /* the walk checks its own steps */
 			return INCSTACK__NATIVE_DESCRIBED;
 		if (rule.flags & INCSTACK_RULE_RETURN_CHANGES)
 			return INCSTACK__NATIVE_INEXACT;

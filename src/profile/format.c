@@ -41,6 +41,10 @@ static const struct format {
 	[INCSTACK_FORMAT_HEAPTRACK] = {.name = "heaptrack", .read = incstack__read_heaptrack},
 	[INCSTACK_FORMAT_MASSIF] = {.name = "massif", .read = incstack__read_massif},
 	[INCSTACK_FORMAT_DHAT] = {.name = "dhat", .read = incstack__read_dhat},
+	[INCSTACK_FORMAT_OTLP] = {.name = "otlp",
+				  .suffix = ".otlp.pb",
+				  .read = incstack__read_otlp,
+				  .write = &incstack__write_otlp},
 };
 enum { GUESS_BYTES = 4096 };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -70,12 +74,16 @@ static size_t unpacked_length(const char *path)
 
 int incstack_profile_format_of(const char *path)
 {
-	for (int i = INCSTACK_FORMAT_FOLDED; path && i < FORMATS; i++)
-		if (!strcmp(path, formats[i].name) ||
-		    ends_with(path, strlen(path), formats[i].suffix) ||
-		    ends_with(path, unpacked_length(path), formats[i].suffix))
+	int found = 0;
+
+	for (int i = INCSTACK_FORMAT_FOLDED; path && i < FORMATS; i++) {
+		if (!strcmp(path, formats[i].name))
 			return i;
-	return 0;
+		if (ends_with(path, strlen(path), formats[i].suffix) ||
+		    ends_with(path, unpacked_length(path), formats[i].suffix))
+			found = i; /* the last: .otlp.pb.gz also ends in .pb.gz */
+	}
+	return found;
 }
 
 int incstack__profile_format_packed(const char *path)

@@ -20,6 +20,9 @@ static const uint32_t unsaid[] = {
 	[INCSTACK_FORMAT_SPEEDSCOPE] = EXTRA_LOSSES | INCSTACK__LOSS_FRAME_KINDS,
 	[INCSTACK_FORMAT_FIREFOX] = EXTRA_LOSSES | INCSTACK__LOSS_FRAME_KINDS,
 	[INCSTACK_FORMAT_HTML] = EXTRA_LOSSES,
+	[INCSTACK_FORMAT_OTLP] = INCSTACK__LOSS_INLINING | INCSTACK__LOSS_FRAME_KINDS |
+				 INCSTACK__LOSS_COMMENTS | INCSTACK__LOSS_PERIOD |
+				 INCSTACK__LOSS_MAPPINGS,
 };
 
 static uint32_t said_of_frames(const struct incstack_profile *profile)
@@ -66,7 +69,7 @@ static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t
 	return said;
 }
 
-/* Whether the outermost frame of a stack is inlined. pprof cannot express this, because it lists
+/* Whether the outermost frame of a stack is inlined. pprof and OTLP cannot express this, because they list
  * inlined frames in the location of the frame that they are inlined into. */
 static bool outermost_is_inlined(const struct incstack_profile *profile)
 {
@@ -78,6 +81,30 @@ static bool outermost_is_inlined(const struct incstack_profile *profile)
 			return true;
 	}
 	return false;
+}
+
+/* Whether a mapping or a place has a bit of pprof's that OTLP has no field for. */
+static bool has_bits(const struct incstack_profile *profile)
+{
+	const struct incstack__modules *all = &profile->modules;
+
+	for (size_t i = 0; i < all->mappings_used; i++)
+		if (all->mappings[i].has)
+			return true;
+	for (size_t i = 0; i < all->places_used; i++)
+		if (all->places[i].folded)
+			return true;
+	return false;
+}
+
+/* Returns the losses of an OTLP file, of those that it may have. */
+static uint32_t lost_of_otlp(const struct incstack_profile *profile, uint32_t lost)
+{
+	if (!outermost_is_inlined(profile))
+		lost &= ~(uint32_t)INCSTACK__LOSS_INLINING;
+	if (!profile->extra.default_kind)
+		lost &= ~(uint32_t)INCSTACK__LOSS_PERIOD;
+	return has_bits(profile) ? lost : lost & ~(uint32_t)INCSTACK__LOSS_MAPPINGS;
 }
 
 /* Whether modules are where they were mapped in a process. Firefox files have libraries and addresses in them,
@@ -103,6 +130,8 @@ uint32_t incstack__profile_losses(const struct incstack_profile *profile,
 	lost = (unsigned)format < sizeof(unsaid) / sizeof(unsaid[0]) ? unsaid[format] : 0;
 	if (format == INCSTACK_FORMAT_PPROF && !outermost_is_inlined(profile))
 		lost &= ~(uint32_t)INCSTACK__LOSS_INLINING;
+	if (format == INCSTACK_FORMAT_OTLP)
+		lost = lost_of_otlp(profile, lost);
 	if (format == INCSTACK_FORMAT_FIREFOX && !has_ranges(profile))
 		lost &= ~(uint32_t)INCSTACK__LOSS_MAPPINGS; /* the modules are its libraries */
 	if (format == INCSTACK_FORMAT_FIREFOX && profile->timeline)

@@ -46,6 +46,7 @@ struct fast_walk {
 	struct {
 		uintptr_t pc, sp, fp;
 	} ahead;
+	bool by_fp; /* whether a rule took the CFA from the frame pointer */
 };
 
 /* The address at or above which a fast walk whose objects begin at `first` may start no object:
@@ -84,9 +85,10 @@ static inline packed_rule predicted_rule(stack *s, uintptr_t sp, packed_rule rul
 	return rule;
 }
 
-/* walk.c: whether the general walk finds the same frames as the fast walk. */
-bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
-				const struct fast_walk *r);
+/* walk.c: whether the general walk finds the same frames, and in the end the same frame pointer, if
+ * `fp` is not null. */
+bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first, const object *end,
+				const uintptr_t *fp);
 
 /* Walks from the frame {sp, fp}, whose rule has the key `key`, while the frames have a plain
  * rule, lie inside the stack and are not known. It writes the objects of the callers from
@@ -105,6 +107,7 @@ fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const obje
 	struct fast_walk r;
 	r.end = first;
 	r.fp = fp;
+	r.by_fp = false;
 	r.stop = STOP_OTHER;
 	packed_rule rule = t && sp >= s->low ? rule_in(t, key) : 0;
 	uintptr_t cfa;
@@ -113,6 +116,7 @@ fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const obje
 	for (;;) {
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1)) {
 			cfa = r.fp + 16;
+			r.by_fp = true;
 			if (!frame_ordinary(sp, cfa, cfa - 16, limit))
 				break;
 			fp = stack_word(cfa - 16);
@@ -121,6 +125,7 @@ fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const obje
 			cfa = sp + rule_cfa(rule);
 			if (__builtin_expect(rule_from_fp(rule), 0)) {
 				cfa += r.fp - sp;
+				r.by_fp = true;
 				if (!frame_ordinary(sp, cfa, cfa - rule_fp(rule), limit))
 					break;
 			} else if (cfa >= limit) { /* rule.c, plain(): the words are inside */
@@ -164,7 +169,7 @@ fast_walk(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *kno
 	struct fast_walk r = fast_walk_frames(s, key, sp, fp, known, thunk, first, end, hidden);
 #ifdef INCSTACK_DEBUG
 	struct cursor at = {.pc = key, .sp = sp, .fp = fp};
-	s->broken += !incstack__fast_walk_agrees(s, at, first, &r);
+	s->broken += !incstack__fast_walk_agrees(s, at, first, r.end, &r.fp);
 #endif
 	return r;
 }

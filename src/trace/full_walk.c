@@ -20,10 +20,14 @@ static int walk(stack *s, const struct incstack_top *top, struct incstack_frame 
 	const struct stepper w = {s->runtime, s->given.low, s->given.high, &mapped, ASK_DIRECTLY};
 	struct cursor at = incstack__top_frame(&w, top);
 	enum step step = at.pc ? STEP_FRAME : STEP_UNKNOWN;
+	unsigned guesses = 0;
 	int count = 0;
 	while (step == STEP_FRAME && count < max) {
 		frames[count++] = frame_of(&at);
-		step = incstack__caller(&w, &at, incstack__rule_of(&w, at.pc, at.exact));
+		const packed_rule rule = incstack__rule_of(&w, at.pc, at.exact);
+		guesses += rule_by_pointer(rule);
+		step = guesses > INCSTACK__POINTER_STEPS ? STEP_UNKNOWN
+							 : incstack__caller(&w, &at, rule);
 	}
 	return count;
 }

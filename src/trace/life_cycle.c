@@ -10,6 +10,7 @@
 #include "mode.h"
 #include "operation.h"
 #include "queue.h"
+#include "remembered.h"
 #include "retrieve.h"
 #include "shared.h"
 #include "rule.h"
@@ -84,6 +85,14 @@ void incstack_runtime_destroy(struct incstack_runtime *rt)
 {
 	if (rt)
 		incstack__runtime_drop(rt);
+}
+
+int incstack_runtime_reserve(struct incstack_runtime *rt)
+{
+	if (!rt)
+		return INCSTACK_EINVAL;
+	incstack__rule_reserve(rt);
+	return 0;
 }
 
 int incstack_runtime_forked(struct incstack_runtime *rt)
@@ -185,6 +194,7 @@ static void free_stack(stack *s)
 	incstack__barriers_close(s);
 	incstack__barriers_watched();
 	incstack__queue_free(s);
+	incstack__remembered_free(s);
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
 	incstack__release(rt, s, sizeof(*s));

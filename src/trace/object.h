@@ -28,7 +28,7 @@ enum {
 	OBJECT_GAP = INCSTACK_OBJECT_GAP,
 	OBJECT_DECODE_NOW = 1u << 10, /* never to be decoded after its capture */
 	OBJECT_NO_BARRIER = 1u << 11, /* the return into it must not be intercepted */
-	OBJECT_SHIFT = 13,            /* above the flags: the number of its barrier's thunk */
+	OBJECT_SHIFT = 14,            /* above the flags: the number of its barrier's thunk */
 };
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
 #define OBJECT_ORDINARY ((uint32_t)(INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW))

@@ -11,6 +11,7 @@
 #include "fault.h"
 #include "mode.h"
 #include "operation.h"
+#include "remembered.h"
 #include "retrieve.h"
 #include "signals.h"
 #include "validate.h"
@@ -257,6 +258,7 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 	object *newest = s->newest;
 	const object *last;
 	struct arena used;
+	incstack__remembered_clear(s);
 	incstack__arena_split(&s->arena, &used);
 	set_newest(s, NULL);
 	if (incstack__arena_open(s->runtime, &s->arena) || !copy_known(s, newest, &last) ||

@@ -130,6 +130,8 @@ static packed_rule keep(runtime *rt, uintptr_t address, packed_rule rule)
 {
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
 	uint64_t count = atomic_load_explicit(&rt->rule_count, memory_order_relaxed);
+	if (rule_by_pointer(rule)) /* other code may be there next time */
+		return rule;
 	if (!t || count * 2 >= entries_of(t))
 		atomic_fetch_add_explicit(&rt->rules_unkept, 1, memory_order_relaxed);
 	else if (insert(t, rule_key(address), rule))

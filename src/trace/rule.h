@@ -51,6 +51,11 @@ static inline bool rule_forbids_barrier(packed_rule r)
 	return !rule_plain(r) && r & (packed_rule)INCSTACK_RULE_NO_BARRIER << 4;
 }
 
+static inline bool rule_by_pointer(packed_rule r)
+{
+	return !rule_plain(r) && r & (packed_rule)INCSTACK_RULE_BY_POINTER << 4;
+}
+
 struct rule_entry {
 	_Atomic uintptr_t key;
 	_Atomic packed_rule rule;

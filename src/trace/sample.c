@@ -20,6 +20,7 @@
 #include "fault.h"
 #include "operation.h"
 #include "queue.h"
+#include "remembered.h"
 #include "sample.h"
 #include "top.h"
 #include "walk.h"
@@ -320,7 +321,7 @@ __attribute__((noinline)) static int continue_slowly(stack *s, object *end, uint
 {
 	const object *top = s->arena.object;
 	const struct incstack_top from = {.pc = top->function, .sp = top->address, .fp = fp};
-	const struct fast_walk r = {end, fp, stop, {ahead_pc, ahead_sp, ahead_fp}};
+	const struct fast_walk r = {end, fp, stop, {ahead_pc, ahead_sp, ahead_fp}, false};
 	struct callers callers = {.fast = &r};
 	if (!from.pc)
 		return INCSTACK_EINVAL;
@@ -369,7 +370,8 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 /* The fast path. The fast walk needs the registers, so almost no value is kept across it. What the
  * walk cannot have changed is read from the stack object again. */
 __attribute__((always_inline)) static inline int take_fast(stack *s, uint64_t id, uint64_t weight,
-							   uintptr_t pc, uintptr_t sp, uintptr_t fp)
+							   uintptr_t pc, uintptr_t sp, uintptr_t fp,
+							   struct remembered_walk *walk)
 {
 	object *first = s->arena.object + 1;
 	begin(s, id, weight, pc, sp, OBJECT_ORDINARY);
@@ -380,8 +382,45 @@ __attribute__((always_inline)) static inline int take_fast(stack *s, uint64_t id
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	r.end[-1].parent = s->newest;
 	distance_rent(s, (uint32_t)walked);
-	finish_fast(s, add_objects(s, r.end, s->newest), walked);
+	trace *t = add_objects(s, r.end, s->newest);
+	if (walk && !r.by_fp)
+		remember(walk, t->top, r.end);
+	finish_fast(s, t, walked);
 	return 0;
+}
+
+/* Whether the next sample may share the objects of an earlier walk: distance.c looks at the objects
+ * of some samples. */
+static inline bool may_share(const stack *s)
+{
+	return s->samples + 1 < s->observe_at;
+}
+
+/* Takes a sample whose frames are those of an earlier walk. There is room for a trace. To compare a
+ * frame costs a fourth of what it costs to capture it (distance.c). */
+static inline void share(stack *s, uint64_t id, const struct remembered_walk *walk)
+{
+	enum { COMPARED = 4 };
+	trace *t = s->arena.limit - 1;
+	uint64_t walked = (uint64_t)(walk->end - walk->top);
+	*t = (trace){NULL, id, 0, walk->top, s->newest};
+	distance_rent(s, (uint32_t)walked / COMPARED);
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.limit = t;
+	finish_fast(s, t, walked);
+}
+
+/* Debug builds walk again, and count differences. */
+static inline void check_shared(stack *s, const struct remembered_walk *walk, uintptr_t fp)
+{
+#ifdef INCSTACK_DEBUG
+	struct cursor at = {.pc = walk->top->function, .sp = walk->top->address, .fp = fp};
+	s->broken += !incstack__fast_walk_agrees(s, at, walk->top + 1, walk->end, NULL);
+#else
+	(void)s;
+	(void)walk;
+	(void)fp;
+#endif
 }
 
 int incstack_stack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
@@ -393,7 +432,7 @@ int incstack_stack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight
 	s->busy = stack_pointer();
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(can_sample_fast(s, top), 1))
-		error = take_fast(s, id, weight, top->pc, top->sp, top->fp);
+		error = take_fast(s, id, weight, top->pc, top->sp, top->fp, NULL);
 	else
 		error = take_slowly(s, id, weight, top);
 	leave(s);
@@ -426,7 +465,14 @@ int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc,
 		leave(s);
 		return sample_caller(s, id, pc, sp, fp);
 	}
-	error = take_fast(s, id, 0, pc, sp, fp);
+	struct remembered_walk *walk = remembered_at(s, pc, sp);
+	if (walk && may_share(s) && remembered_holds(s, walk, pc, sp)) {
+		check_shared(s, walk, fp);
+		share(s, id, walk);
+		leave(s);
+		return 0;
+	}
+	error = take_fast(s, id, 0, pc, sp, fp, walk);
 	leave(s);
 	return error;
 }

@@ -16,7 +16,7 @@ INCSTACK_API bool incstack__page_readable(uintptr_t address);
 /* Calls the kernel with up to six arguments. Returns what the kernel returns: a negated error if
  * the call failed. Unlike libc's syscall, no library can replace it, and errno stays as it is
  * (system_call.S). */
-long incstack__system_call(long number, ...);
+INCSTACK_API long incstack__system_call(long number, ...);
 
 /* Whether the pc is in a thunk or in the trampoline (arch.c). */
 int incstack__thunk_contains(uintptr_t pc);
@@ -80,6 +80,10 @@ int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_
 /* As incstack_stack_room, but without the bytes that the completion of open traces may need. So it
  * is the room for samples alone (life_cycle.c). */
 size_t incstack__stack_sample_room(const struct incstack_stack *s);
+
+/* From now on incstack__sample_caller remembers walks, and shares the objects of a walk that it finds
+ * again. Returns 0 or INCSTACK_ENOMEM (remembered.c). */
+int incstack__stack_remember(struct incstack_stack *s);
 
 /* As incstack_stack_sample with weight 0 and the top {pc, sp, fp}, which is on the stack. Also
  * returns INCSTACK_EROOM if there is less room than `least` bytes besides what the objects of all

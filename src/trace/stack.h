@@ -105,7 +105,8 @@ struct incstack_stack {
 	const struct incstack_stack_walker *walker; /* of a stack that only the embedder can walk */
 	void *identity;                             /* the embedder's name of this stack */
 	struct signal_requests signals;
-	uint32_t rule_at[RULES_AT]; /* plain rules only; see predicted_rule() */
+	struct remembered *remembered; /* null: none are remembered; see remembered.h */
+	uint32_t rule_at[RULES_AT];    /* plain rules only; see predicted_rule() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");

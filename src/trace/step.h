@@ -17,6 +17,9 @@ enum step {
 	STEP_WRONG,   /* no return slot can be where the rule leads */
 };
 
+/* The maximum number of steps of a trace by rules that are guesses (INCSTACK_RULE_BY_POINTER). */
+enum { INCSTACK__POINTER_STEPS = 256 };
+
 /* Reads a word for the step from the frame `at`. Returns false if that word cannot be read. */
 typedef bool incstack__read_word(const void *memory, const struct cursor *at, uintptr_t address,
 				 uintptr_t *word);

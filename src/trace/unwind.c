@@ -125,6 +125,29 @@ static enum step step_plainly(const struct stepper *w, struct cursor *at, uintpt
 	return read_frame(at, cfa, *slot, saved);
 }
 
+/* The step by a rule that is a guess. It reads nothing outside of the stack. A chain of frame pointers ends
+ * with 0. The outermost frame may return to an address that does not stand behind a call. */
+static enum step step_by_pointer(const struct stepper *w, struct cursor *at, uintptr_t *slot,
+				 const struct incstack_rule *rule)
+{
+	bool (*returns_into)(void *, uintptr_t) = w->rt->embedder.code.returns_into;
+	struct cursor to = *at;
+	enum step step;
+	*slot = 0;
+	if (rule->kind == INCSTACK_RULE_FP && !at->fp)
+		return STEP_END;
+	if (!returns_into || !in_stack(w, at->sp) ||
+	    (rule->kind == INCSTACK_RULE_FP && at->fp < at->sp))
+		return STEP_UNKNOWN;
+	step = step_by_rule(read_word, w, &to, rule, slot);
+	if (step > STEP_END)
+		return STEP_UNKNOWN;
+	if (step == STEP_END || (!is_thunk(to.pc) && !returns_into(w->rt->context, to.pc)))
+		return to.fp ? STEP_UNKNOWN : STEP_END;
+	*at = to;
+	return STEP_FRAME;
+}
+
 /* Moves *at to its caller by the rule. *slot becomes the return slot, or 0 if the caller was
  * interrupted by a signal and so has none. */
 enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_t *slot,
@@ -133,6 +156,8 @@ enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_
 	if (rule_plain(rule) && in_stack(w, at->sp))
 		return step_plainly(w, at, slot, rule);
 	const struct incstack_rule r = incstack__rule_unpack(rule);
+	if (rule_by_pointer(rule))
+		return step_by_pointer(w, at, slot, &r);
 	const enum step step = step_by_rule(read_word, w, at, &r, slot);
 	if (step < STEP_UNKNOWN)
 		return step;

@@ -122,13 +122,13 @@ bool incstack__machine_remove_popped_at(stack *s, const struct incstack_top *top
 	return s->mode != INCSTACK_MODE_PATCH || remove_popped(s, at, 0, false);
 }
 
-/* Whether a barrier may be planted at `slot`. Code without a rule must not be patched, because it
- * may belong to a VM that walks its own stack. The return slot of a frame that a signal interrupted
+/* Whether a barrier may be planted at `slot`. Code without a rule must not be patched, nor a slot in its
+ * frame, because it may belong to a VM that walks its own stack. The return slot of a frame that a signal interrupted
  * must not be patched, because the frame may be about to copy its return address. */
 static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
-	    p->no_thunk)
+	    p->no_thunk || p->guessed)
 		return false;
 	if (slot != p->at.sp - sizeof(uintptr_t) || slot % sizeof(uintptr_t) ||
 	    slot < w->plant_from || is_thunk(stack_word(slot)))
@@ -180,6 +180,8 @@ static object *arrive_known(stack *s, struct path *p, object *k)
 
 static object *cut(stack *s, struct path *p, bool no_memory)
 {
+	if (no_memory) /* the frame pointer is not to blame */
+		p->child->flags &= ~(uint32_t)INCSTACK_OBJECT_POINTER;
 	incstack__cut_walk(s, p->child, no_memory);
 	s->walked += p->n + 1;
 	return p->known;
@@ -207,6 +209,8 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		p->child->flags |= OBJECT_DECODE_NOW;
 	if (rule_forbids_barrier(rule))
 		p->child->flags |= OBJECT_NO_BARRIER;
+	if (rule_by_pointer(rule))
+		p->child->flags |= INCSTACK_OBJECT_POINTER;
 	if (rule_decodes_now(rule) && w->steps.ask != ASK_NEVER &&
 	    w->stack->runtime->embedder.code.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
@@ -250,7 +254,9 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 		return cut(s, p, true);
 	if (step == STEP_END)
 		return end(s, p);
-	if (step == STEP_UNKNOWN)
+	p->guessed = rule_by_pointer(rule);
+	p->guesses += p->guessed;
+	if (step == STEP_UNKNOWN || p->guesses > INCSTACK__POINTER_STEPS)
 		return cut(s, p, false);
 	bool tracked = slot && inside(s, slot);
 	p->here |= tracked;
@@ -354,11 +360,11 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 /* Whether the general walk agrees with a fast walk. One step from the frame of each object must
  * lead to the frame of the next object. The walk begins at the frame `at`, whose pc is a key of a
  * rule. */
-bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
-				const struct fast_walk *r)
+bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first, const object *end,
+				const uintptr_t *fp)
 {
 	const struct stepper w = stepper_of(s, ASK_NEVER);
-	for (const object *o = first; o < r->end; o++) {
+	for (const object *o = first; o < end; o++) {
 		uintptr_t slot;
 		packed_rule rule;
 		enum step step = incstack__step(&w, &at, &slot, &rule);
@@ -368,7 +374,7 @@ bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 		    at.sp != o->address)
 			return false;
 	}
-	return at.fp == r->fp;
+	return !fp || at.fp == *fp;
 }
 
 /* Makes a fast walk from the frame p->at. */

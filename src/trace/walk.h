@@ -17,6 +17,8 @@ struct path {
 	bool interrupted; /* whether a signal interrupted the frame `at` */
 	bool here;     /* whether the walk has reached this stack; still false on a signal stack */
 	bool no_thunk; /* no thunk could be had, so do not ask again */
+	bool guessed;  /* whether the last step was by a rule that is a guess */
+	uint32_t guesses; /* such steps */
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
 object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp);

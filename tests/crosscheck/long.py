@@ -27,7 +27,7 @@ import packages  # noqa: E402
 import results  # noqa: E402
 
 COUNTS = ("traces", "crosschecked", "mismatches", "lost", "truncated", "stale")
-TICKS = ("expected", "taken", "queued", "failed", "lost")
+TICKS = ("expected", "taken", "queued", "failed", "merged")
 RECORD = '''set -euo pipefail
 record() {
 	timeout --foreground --kill-after=10 900 "$TOOL" $PROFILE -o trace -- "$@" \\
@@ -131,7 +131,7 @@ def judge(status, counts, compared=0.5):
 
 def judge_ticks(counts, ticks, compared):
     """Most traces are compared, except where the program starts many threads (the manual page)."""
-    rest = ticks["taken"] + ticks["queued"] + ticks["failed"] + ticks["lost"]
+    rest = ticks["taken"] + ticks["queued"] + ticks["failed"] + ticks["merged"]
     if ticks["expected"] != rest:
         yield f"{ticks['expected']} ticks were expected, but {rest} are counted"
     if ticks["taken"] != counts["traces"]:
@@ -239,7 +239,7 @@ def run_all(programs, options):
 # ---- the table -------------------------------------------------------------------------------
 
 COLUMNS = {HEAP: "runs | failed | traces | by libunwind | mismatches | lost | truncated",
-           CPU: "runs | failed runs | expected ticks | taken | queued | failed | lost"
+           CPU: "runs | failed runs | expected ticks | taken | queued | failed | merged"
                 " | crosschecked | mismatches | truncated"}
 
 

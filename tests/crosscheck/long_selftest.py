@@ -12,15 +12,15 @@ REPORT = """5 traces of 1 threads, 2 contexts, 1.0 frames deep on average
 incstack: traces=5 crosschecked=5 mismatches=0 lost=0 truncated=1 returns=0 stale=0 mode=patch
 """
 # The line before the last one, of a CPU profile.
-TICKS = "incstack: expected=9 taken=5 queued=0 failed=1 lost=3 reached_ns=4000000\n"
+TICKS = "incstack: expected=9 taken=5 queued=0 failed=1 merged=3 reached_ns=4000000\n"
 GOOD = {"traces": 5, "crosschecked": 5, "mismatches": 0, "lost": 0, "truncated": 1, "stale": 0,
         "unwound": 2}
 # What is changed in a good run, and a word of what is said of it.
 FAULTS = ((1, {}, "exit status 1"), (0, {"mismatches": 1}, "mismatches=1"),
           (0, {"lost": 2}, "lost=2"), (0, {"crosschecked": 4}, "4 of 5"),
           (0, {"traces": 0, "crosschecked": 0}, "0 of 0"))
-GOOD_TICKS = {**GOOD, "ticks": {"expected": 9, "taken": 5, "queued": 0, "failed": 1, "lost": 3}}
-TICK_FAULTS = (({"expected": 10}, {}, "10 ticks"), ({"lost": 4}, {}, "9 ticks"),
+GOOD_TICKS = {**GOOD, "ticks": {"expected": 9, "taken": 5, "queued": 0, "failed": 1, "merged": 3}}
+TICK_FAULTS = (({"expected": 10}, {}, "10 ticks"), ({"merged": 4}, {}, "9 ticks"),
                ({}, {"traces": 4, "crosschecked": 4}, "gave 4"),
                ({}, {"crosschecked": 2}, "2 of 5"), ({}, {"crosschecked": 6}, "6 of 5"),
                ({}, {"mismatches": 1}, "mismatches=1"))

@@ -42,7 +42,7 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
+    "tool": "native/image.h native/frame_pointer.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
             " profile/curve.h profile/delta.h profile/filter.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
@@ -60,7 +60,7 @@ STRATA = {
         "object runtime shared fault arena rule step memory signals arch/*",
         "stack kind barrier retired copied thunks mapped distance unwinder",
         "reset operation hooks verify queue",
-        "unwind validate decode fast_walk top walk full_walk frames",
+        "unwind validate decode fast_walk top walk full_walk frames remembered",
         "sample barrier_hit retrieve stack_change mode aside signal",
         "kind_*",
         "life_cycle drain",
@@ -80,9 +80,9 @@ STRATA = {
         "snapshot adapt",
     ),
     "profile": (
-        "ranking gzip wide pprof analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
-        "allocators intern write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
-        "extra meta module write/pprof_code pcct jit perf_map timeline.c curve.c visit",
+        "ranking gzip wide pprof otlp analysis files nodes reduce delta.h filter.h cct.h timeline.h curve.h named_root pattern read/json_surrogates",
+        "allocators intern bytes write/function_set write/json_write write/pprof_chains write/pprof_put write/writer write/flame_page write/packed",
+        "extra meta module write/pprof_code write/otlp_dictionary pcct jit perf_map timeline.c curve.c visit",
         "cct losses read/reader read/unpack removal",
         "read/lines write/pprof_threads write/firefox_thread",
         "fold heap_tree mixed_tree meter_tree inside functions wrappers focus merge prune write/boxes write/page source recursion read/json_read read/json_profile"
@@ -107,12 +107,14 @@ STRATA = {
     ),
     "tracefile": (
         "*_format *.h cct identity curve shares",
-        "columns modules notes walks write resolved",
+        "columns modules moment notes resident walks write resolved",
         "chunk pointers slots threads",
         "codec_events codec_objects",
         "codec.c",
         "pack unpack",
+        "moment_read",
         "read spool_read",
+        "replay_resident",
         "replay",
     ),
     "tool": (
@@ -120,7 +122,7 @@ STRATA = {
         "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names report/texts report/demangle report/own_source report/symbol_table report/places report/groups output profile_options profile_text"
         " hottest progress profile/expansion profile/amount debuginfod package elide"
-        " record/end record/lock record/nothing record/program report/sum proc module_file",
+        " record/end record/lock record/nothing record/program report/sum proc module_file pages",
         "serve",
         "files",
         "scratch report/trace_map report/debug_file report/source_functions report/split_file",
@@ -131,8 +133,8 @@ STRATA = {
         "suppressions.c",
         "filter.c",
         "report/context report/timeline report/curve report/resolve attach/process/*",
-        "report/frames report/memory report/functions report/shares report/profile attach/kernel/* attach/output/*",
-        "report/end report/ticks attach/ticks attach/waits attach/heap",
+        "report/frames report/memory report/resident report/functions report/shares report/profile attach/kernel/* attach/output/*",
+        "report/end report/pointers report/ticks attach/ticks attach/waits attach/heap",
         "report/text report/sections attach/recording report/json",
         "report/cpu report/heap",
         "report/form",
@@ -141,6 +143,8 @@ STRATA = {
         "profile/limits profile/difference profile/similarity",
         "profile/convert profile/compare.c profile/report",
         "record/record",
+        "snapshot/look snapshot/write",
+        "snapshot/snapshot.c",
         "attach/broker/*",
         "cpu heap resolve",
         "main",
@@ -151,15 +155,15 @@ STRATA = {
         "entries.c",
         "linker",
         "start",
-        "context descriptor entries.S jump lookup malloc new process sandbox thread create unload",
+        "context descriptor entries.S jump lookup malloc new process sandbox signals thread create unload",
     ),
     "native": (
-        "native cfi.h image.h cfi_expression space",
+        "native cfi.h frame_pointer.h image.h cfi_expression space",
         "cfi",
         "table",
         "base native_walk native_stack",
         "native_rule",
-        "embedder context native_top interrupted",
+        "embedder context native_top frame_pointer.c interrupted",
         "image.c",
     ),
 }

@@ -12,7 +12,7 @@ import sys
 # Functions whose result is ours, or was made printable.
 PLAIN = ("tool_name", "tool_amount", "strerror", "incstack_error_text", "shown_path", "tool_mode_name", "strsignal",
          "incstack__tracefile_note_text", "sigdescr_np", "number", "reason_of", "title_of",
-         "signed_amount", "novelty")
+         "signed_amount", "novelty", "amount_of")
 # In each file, variables and members that only have texts of ours.
 KNOWN = {
     "*": "text before what why reason help verb message after",

@@ -95,7 +95,7 @@ during() {
 adds_up() {
 	equal status "$status" 0
 	equal expected "$(tick expected)" \
-		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick merged)))
 	equal traces "$(value traces)" "$(tick taken)"
 	equal "lost traces" "$(value lost)" 0
 	((${1:-1} == 0 || $(tick taken) > 0)) || fail "no trace"

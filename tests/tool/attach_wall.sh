@@ -31,7 +31,7 @@ wall() {
 	timeout "$limit" "$tool" cpu --folded --wall=kernel -o trace "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 	equal status "$status" "$expected"
-	equal expected "$(tick expected)" $(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+	equal expected "$(tick expected)" $(($(tick taken) + $(tick queued) + $(tick failed) + $(tick merged)))
 	equal "lost traces" "$(value lost)" 0
 	(($(value traces) > 0 && $(value traces) <= $(tick taken))) || fail "$(value traces) traces"
 	! grep interrupted stdout || fail "a system call was interrupted"

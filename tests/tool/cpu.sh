@@ -30,7 +30,7 @@ ticks_with_events() {
 
 adds_up() {
 	equal expected "$(tick expected)" \
-		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick merged)))
 	equal traces "$(value traces)" "$(tick taken)"
 	equal mismatches "$(value mismatches)" 0
 	equal "lost traces" "$(value lost)" 0
@@ -131,7 +131,7 @@ test_no_tick() {
 
 # Without its timer, a thread uses time that nobody samples.
 test_untimed() {
-	record -o trace -- "$target" untimed
+	record -o trace --ticks timers -- "$target" untimed
 	equal status "$status" 0
 	equal taken "$(tick taken)" 0
 	grep -q 'the kernel did not run its timers' stderr || fail "$(cat stderr)"
@@ -283,7 +283,7 @@ test_ends() {
 	has ';main;outer;inner '
 	grep -q 'killed by SIGKILL' stderr || fail "says nothing of the signal"
 	equal expected "$(tick expected)" \
-		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick merged)))
 	record -o trace -i 1ms -- "${target%_target}_shares" 2 killed
 	equal status "$status" 137
 	(($(spent '\[callers') * 4 < $(spent .))) || fail "too many callers are unknown"

@@ -37,6 +37,9 @@ def fields(data):
         tag = number()
         if tag & 7 == 0:
             yield tag >> 3, number()
+        elif tag & 7 == 1:
+            at += 8
+            yield tag >> 3, data[at - 8:at]
         else:
             assert tag & 7 == 2, tag
             size = number()

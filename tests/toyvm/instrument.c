@@ -96,7 +96,9 @@ static void put_version(struct vm *vm, uint32_t id, bool on)
 	if (on && !in->instrumented[id])
 		in->instrumented[id] = instrumented_version(in, in->plain[id]);
 	if (on)
-		check(incstack_meter_method_set_mode(in->meters[id], random_below(&in->random, 2)));
+		check(incstack_meter_method_set_mode(
+			in->meters[id], vm->schedule.direct ? vm->schedule.meter_mode
+							    : random_below(&in->random, 2)));
 	from = vm->program->methods[id];
 	to = on ? in->instrumented[id] : in->plain[id];
 	method_set_interpreted(from);
@@ -251,7 +253,7 @@ void instrument_called(struct fiber *f, uint32_t method)
 	resume_all(f);
 }
 
-static void first_run(struct fiber *f, const struct method *m)
+void instrument_first_run(struct fiber *f, const struct method *m)
 {
 	if (!stop_all(f))
 		return;
@@ -310,10 +312,12 @@ void instrument_look(struct fiber *f)
 void instrument_enter(struct fiber *f, struct method *m)
 {
 	struct instrumentation *in = f->vm->instrumentation;
-	atomic_fetch_add_explicit(&m->events, 1, memory_order_relaxed);
-	calls_add(in->calls, f, m, atomic_load(&in->is_root[m->id]));
+	if (!f->vm->schedule.direct) {
+		atomic_fetch_add_explicit(&m->events, 1, memory_order_relaxed);
+		calls_add(in->calls, f, m, atomic_load(&in->is_root[m->id]));
+	}
 	if (incstack_meter_enter(f->meter, m->meter, frame_id(f)))
-		first_run(f, m);
+		instrument_first_run(f, m);
 }
 
 void instrument_exit(struct fiber *f, const struct method *m)
@@ -418,8 +422,9 @@ void instrument_close(struct vm *vm)
 	if (!in)
 		return;
 	check(incstack_meter_snapshot_create(in->meter, 0, &snapshot));
-	atomic_fetch_add(&counters.mismatches,
-			 calls_compare(in->calls, snapshot) + count_wrong(vm));
+	if (!vm->schedule.direct)
+		atomic_fetch_add(&counters.mismatches,
+				 calls_compare(in->calls, snapshot) + count_wrong(vm));
 	incstack_meter_snapshot_destroy(snapshot);
 	vm->program->main = in->plain[vm->program->main->id];
 	for (int i = 0; i < vm->program->method_count; i++) {

@@ -27,6 +27,8 @@ void instrument_fiber_end(struct fiber *f);
 /* The fiber begins to run on a thread, or stops. */
 void instrument_mounted(struct fiber *f, bool on);
 void instrument_enter(struct fiber *f, struct method *m);
+/* An instrumented method has run for the first time. */
+void instrument_first_run(struct fiber *f, const struct method *m);
 void instrument_exit(struct fiber *f, const struct method *m);
 /* An exception was caught: f->shadow is that of the frame that goes on. */
 void instrument_unwound(struct fiber *f);

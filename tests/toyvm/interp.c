@@ -47,7 +47,7 @@ bool push_frame(struct fiber *f)
 		*frame_word(fp, FRAME_SLOTS - (int64_t)i) = i < m->params ? f->args[i] : 0;
 	f->fp = fp;
 	*++f->shadow = shadow_key(m, 0);
-	if (f->vm->instrumentation)
+	if (f->vm->instrumentation && !f->vm->schedule.direct)
 		atomic_fetch_add_explicit(&m->frames, 1, memory_order_relaxed);
 	return true;
 }
@@ -239,12 +239,19 @@ static struct fiber *go_on_interpreted(struct fiber *f, const struct virtual *v)
 	return f;
 }
 
+static uint8_t op_of(const struct virtual *v)
+{
+	return v->method->body[v->bci].op;
+}
+
 struct fiber *toy_slow(struct fiber *f)
 {
 	struct frame frame;
 	frame_first(f, &frame);
 	f->resume = f->pc;
-	if (!do_op(f, &frame.frames[0]))
+	if (f->vm->schedule.direct && op_of(&frame.frames[0]) == OP_ENTER)
+		instrument_first_run(f, frame.frames[0].method);
+	else if (!do_op(f, &frame.frames[0]))
 		return throw_value(f);
 	return deopt_outdated(f, false) ? go_on_interpreted(f, &frame.frames[0]) : f;
 }

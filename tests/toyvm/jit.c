@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The template compiler. Its frames have no frame pointer, and only the blob knows their size. It
- * inlines, and polls at returns and back edges. Handlers are never compiled: a method that
- * catches is deoptimized first.
+ * inlines, and polls at returns and back edges. Handlers are never compiled: a method that catches is deoptimized.
  */
 #include <stdlib.h>
 
 #include "emit.h"
+#include "instrument.h"
 #include "vm.h"
 
 struct compiler {
@@ -221,13 +221,13 @@ static bool want_inline(const struct compiler *c, const struct method *m)
 static void enter_record(struct compiler *c, struct method *m)
 {
 	struct emitter *e = &c->e;
-	if (c->schedule->instrument) {
+	if (c->schedule->instrument && !c->schedule->direct) {
 		emit_constant(e, RAX, (uint64_t)(uintptr_t)&m->frames);
 		EMIT(e, 0xf0, 0x48, 0xff, 0x00); /* lock inc qword [rax] */
 	}
 	emit_constant(e, RAX, shadow_key(m, 0));
 	emit_store(e, R14, 8, RAX);
-	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8: from here on the record has the frame */
+	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8 */
 }
 
 static void clear_locals(struct compiler *c, const struct inlined *in)
@@ -308,6 +308,37 @@ static void branch(struct compiler *c, struct inlined *in, struct instruction in
 	jump_to(c, in, emit_branch(e, 0x6), ins.a);
 }
 
+/* Calls a function of the meter on the stack of C. Compiled code keeps nothing in registers here. */
+static void report(struct compiler *c, const struct inlined *in, uintptr_t function)
+{
+	struct emitter *e = &c->e;
+	emit_registers(e, 0x89, RBX, RSP); /* C code saves rbx, and compiled code does not use it */
+	emit_load(e, RDI, R15, offsetof(struct fiber, meter));
+	emit_constant(e, RSI, (uint64_t)(uintptr_t)in->scope->method->meter);
+	emit_registers(e, 0x89, RDX, R14);
+	EMIT(e, 0x48, 0xf7, 0xd2); /* not rdx: see frame_id() */
+	emit_load(e, RSP, R15, offsetof(struct fiber, c_sp));
+	emit_constant(e, RAX, function);
+	EMIT(e, 0xff, 0xd0); /* call rax */
+	emit_registers(e, 0x89, RSP, RBX);
+}
+
+static void event(struct compiler *c, const struct inlined *in, struct instruction ins, int32_t bci)
+{
+	struct emitter *e = &c->e;
+	if (!c->schedule->direct) {
+		slow(c, in, bci, ins.depth);
+	} else if (ins.op == OP_EXIT) {
+		report(c, in, (uintptr_t)incstack_meter_exit);
+	} else {
+		report(c, in, (uintptr_t)incstack_meter_enter);
+		EMIT(e, 0x85, 0xc0); /* test eax, eax */
+		uint8_t *ran_before = emit_branch(e, 0x4);
+		slow(c, in, bci, ins.depth);
+		emit_land(e, ran_before, e->at);
+	}
+}
+
 static void compile_one(struct compiler *c, struct inlined *in, struct instruction ins, int32_t bci)
 {
 	switch (ins.op) {
@@ -358,6 +389,10 @@ static void compile_one(struct compiler *c, struct inlined *in, struct instructi
 		break;
 	case OP_CALLV:
 		call(c, in, ins, bci);
+		break;
+	case OP_ENTER:
+	case OP_EXIT:
+		event(c, in, ins, bci);
 		break;
 	default:
 		slow(c, in, bci, ins.depth);

@@ -114,7 +114,11 @@ struct schedule {
 	 * signal whose handler takes a sample; 0: none. */
 	uint32_t signals;
 	uint32_t instrument; /* the scheme and more: enum instrument in instrument.h; 0: none */
-	bool quiet;          /* inlined returns do not poll, as in HotSpot */
+	/* Compiled code reports to the meter by itself, and no record of the calls is kept. Roots do not change, and
+	 * all methods have this mode, enum incstack_meter_mode. */
+	bool direct;
+	uint32_t meter_mode;
+	bool quiet; /* inlined returns do not poll, as in HotSpot */
 	bool lazily; /* frames are deoptimized lazily, whatever barriers exist: every mode does the same */
 	/* The profile to which all retrieved traces are added; may be null. */
 	struct incstack_profile *profile;

@@ -51,6 +51,16 @@ static void make_step(struct thread *thread)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* It takes a while, in which a thread that is held does nothing. */
+void incstack__record_moment_look(struct incstack__record_moment *moment)
+{
+	(void)moment;
+}
+
+void incstack__record_moment_write(struct incstack__record_moment *moment)
+{
+	(void)moment;
+}
+
 void incstack__record_resident(void)
 {
 }

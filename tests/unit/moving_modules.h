@@ -103,13 +103,15 @@ static struct incstack__tracefile_modules written[EPOCHS]; /* the newest list of
 static char rules[PLACES][24]; /* the module whose rules are known for a place */
 static size_t mapped;
 static bool no_spans, no_lists;
+static int lists_more = -1; /* so many lists get memory; -1: all */
 static unsigned notes_unloaded, notes_modules, looks, forgot;
 static int locked, quiet;
 
 void *incstack__record_map(size_t bytes)
 {
-	if (bytes < FIRST_BYTES ? no_spans : no_lists)
+	if (bytes < FIRST_BYTES ? no_spans : no_lists || lists_more == 0)
 		return NULL;
+	lists_more -= bytes >= FIRST_BYTES && lists_more > 0;
 	mapped += bytes;
 	return calloc(1, bytes);
 }

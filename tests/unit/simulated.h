@@ -67,6 +67,7 @@ static struct sim {
 	size_t fail_above;
 	unsigned allocations, live;
 	bool by_registers; /* samples are taken by incstack__sample_caller */
+	bool few;      /* a few functions, so that stacks come back; most have no frame pointer */
 	bool usual;    /* without deoptimization, so most samples and returns take the fast path */
 	bool at_polls; /* samples make room by themselves */
 } sim;
@@ -172,10 +173,17 @@ static inline struct sim_frame *sim_top(void)
 	return &sim.frames[sim.depth - 1];
 }
 
+static inline unsigned sim_choose(void)
+{
+	if (!sim.few)
+		return (unsigned)sim_below(SIM_METHODS);
+	return sim_below(32) == 0 ? 1 : 3 + 3 * (unsigned)sim_below(6);
+}
+
 /* A frame runs on, so its position changes. */
 static inline void sim_stand(struct sim_frame *f)
 {
-	f->pc = SIM_CODE + f->function * SIM_CALLS + 1 + sim_below(SIM_CALLS - 1);
+	f->pc = SIM_CODE + f->function * SIM_CALLS + 1 + sim_below(sim.few ? 2 : SIM_CALLS - 1);
 	if (sim_position_inside(f->function))
 		((uintptr_t *)f->fp)[-1] = sim_below(1000);
 }
@@ -184,7 +192,7 @@ static inline void sim_call(void)
 {
 	const struct sim_frame *caller = sim.depth ? sim_top() : NULL;
 	uintptr_t *sp = caller ? (uintptr_t *)caller->sp : sim.words + SIM_WORDS;
-	struct sim_frame f = {.function = (unsigned)sim_below(SIM_METHODS)};
+	struct sim_frame f = {.function = sim_choose()};
 	*--sp = f.resume = caller ? caller->pc : 0;
 	f.slot = (uintptr_t)sp;
 	f.fp = caller ? caller->fp : 0;
@@ -370,11 +378,14 @@ static inline int sim_open(struct incstack_options options)
 		return error;
 	error = incstack_stack_create(sim.rt, (uintptr_t)sim.words,
 				      (uintptr_t)(sim.words + SIM_WORDS), &sim.s);
-	if (error)
+	if (error) {
 		incstack_runtime_destroy(sim.rt);
-	else
-		sim_call();
-	return error;
+		return error;
+	}
+	if (sim.by_registers)
+		ck_assert_int_eq(incstack__stack_remember(sim.s), 0);
+	sim_call();
+	return 0;
 }
 
 static inline void sim_close(void)

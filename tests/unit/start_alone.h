@@ -17,7 +17,7 @@ static struct incstack_options created;
 static struct incstack_embedder created_embedder;
 static char opened[4][PATH], noted_in[PATH], renamed[4][2 * PATH];
 static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, ruled, closed,
-	modules, checks, forked, begun, clocks, unrecorded, loaded;
+	modules, checks, forked, begun, chosen, ticking, clocks, unrecorded, loaded;
 static unsigned refused_opens; /* bit n: the nth open is refused */
 static bool no_keys, no_forks, no_record, no_stack, no_room, no_runtime, no_libunwind;
 static void (*again)(const struct incstack__recording *);
@@ -146,6 +146,8 @@ COUNT(void, incstack__record_check_start, checks, , void)
 COUNT(int, incstack_runtime_forked, forked, 0, struct incstack_runtime *runtime)
 COUNT(void, incstack__native_walk_forked, forked, , void)
 COUNT(void, incstack__serve_begin, begun, , void)
+COUNT(void, incstack__ticker_choose, chosen, , void)
+COUNT(void, incstack__ticker_begin, ticking, , void)
 COUNT(void, incstack__record_protect, quiet, , struct incstack__protection *before)
 COUNT(void, incstack__record_unprotect, loud, , const struct incstack__protection *before)
 
@@ -170,6 +172,7 @@ UNUSED(uint64_t, incstack__heap_position, void)
 UNUSED(void, incstack__record_thread, void)
 UNUSED(int, incstack__record_find_rule, void *context, uintptr_t address,
        struct incstack_rule *rule)
+UNUSED(bool, incstack__record_returns_into, void *context, uintptr_t pc)
 UNUSED(void, incstack__serve_thread, void)
 UNUSED(void, incstack__serve_alloc, const void *block, size_t bytes, struct incstack__caller caller)
 UNUSED(void, incstack__serve_free, const void *block)
@@ -177,9 +180,8 @@ UNUSED(void, incstack__serve_new, const void *block, size_t bytes, struct incsta
        uint64_t position)
 UNUSED(void, incstack__serve_switch, const void *ucontext)
 UNUSED(void, incstack__serve_shown, uintptr_t *slot)
-UNUSED(void, incstack__timer_start, struct incstack__record *record)
-UNUSED(void, incstack__timer_stop, struct incstack__record *record)
-UNUSED(void, incstack__timers_stop, void)
+UNUSED(void, incstack__serve_exec, void)
+const struct incstack__ticker *incstack__ticker;
 UNUSED(uint64_t, incstack__timer_cpu_ns, const struct incstack__record *record)
 UNUSED(void, incstack__record_jump, uintptr_t sp)
 UNUSED(void, incstack__record_thread_end, void)

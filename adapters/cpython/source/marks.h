@@ -10,6 +10,12 @@
 
 struct thread;
 
+/* In each version:
+ *   marks_is_next   a walk has come to a frame: whether it has a mark of the library
+ *   marks_set       the library sets or clears a mark; negative: the frame cannot have one
+ *   marks_look      before a sample: what has become of the marks
+ *   marks_place     after it, when the thread's steps are written
+ *   marks_lift      at the end: no mark is left in Python */
 #if PY_VERSION_HEX >= 0x030f0000
 #include "marks_3_15.h"
 #else

@@ -38,11 +38,15 @@ static inline bool enter(void)
 
 /* ---- where an event is ------------------------------------------------------------------ */
 
+#if PY_VERSION_HEX < 0x030d0000
+#define PyThreadState_GetUnchecked _PyThreadState_UncheckedGet
+#endif
+
 /* The calling thread's state, or null. Without Python's lock, the thread's frames hold still as well. */
 static inline struct thread *thread_now(bool is_locked)
 {
 	PyThreadState *state =
-		is_locked ? _PyThreadState_UncheckedGet() : PyGILState_GetThisThreadState();
+		is_locked ? PyThreadState_GetUnchecked() : PyGILState_GetThisThreadState();
 	return state ? threads_find(state) : NULL;
 }
 

@@ -29,10 +29,12 @@ static uintptr_t walk(void *unused, void *identity, uintptr_t name, struct incst
 	struct thread *t = identity;
 	(void)unused;
 	t->walked++;
-	t->before = t->youngest;
-	t->youngest = name;
-	if (marks_is_next(&t->marks, name))
-		f->flags = INCSTACK_HEAP_MARKED;
+	if (MARKS_MODE == INCSTACK_HEAP_BARRIER) {
+		t->before = t->youngest;
+		t->youngest = name;
+		if (marks_is_next(&t->marks, name))
+			f->flags = INCSTACK_HEAP_MARKED;
+	}
 	return frames_walk(name, f);
 }
 
@@ -197,19 +199,38 @@ static bool is_alike(const struct incstack_heap_frame *a, const struct incstack_
 	return a->function == b->function && a->position == b->position && a->kind == b->kind;
 }
 
+/* Whether the addresses of objects that are known still mean the same. The library has given memory back, perhaps
+ * only that of objects which it did not need after all. */
+static bool look_whether_in_place(struct thread *t)
+{
+	struct incstack_heap_stats stats = {.size = sizeof(stats)};
+	incstack_heap_stack_stats(t->stack, &stats);
+	const bool are_moved = t->copies != stats.copies;
+	t->copies = stats.copies;
+	t->freed = freed;
+	return !are_moved;
+}
+
+static inline bool are_in_place(struct thread *t)
+{
+	return t->freed == freed || look_whether_in_place(t);
+}
+
 /* Returns the number of frames of the sample. *walked, how many the library has asked for, becomes how many objects
  * that are. The last of them is a known one, or the outermost. */
 static size_t count_frames(const struct thread *t, const struct incstack_heap_object *top,
-			   uint32_t *walked)
+			   bool are_known, uint32_t *walked)
 {
 	const struct incstack_heap_object *last = top;
 	uint32_t n = 1;
+	if (MARKS_MODE == INCSTACK_HEAP_VALIDATE)
+		return *walked;
 	for (; n < *walked && last->parent; n++)
 		last = last->parent;
 	*walked = n;
 	if (!last->parent)
 		return n;
-	if (t->freed == freed)
+	if (are_known)
 		for (size_t i = t->depth; i > 0; i--)
 			if (t->steps[i - 1].object == last)
 				return i - 1 + n;
@@ -221,26 +242,25 @@ static size_t count_frames(const struct thread *t, const struct incstack_heap_ob
 
 /* Writes the frames of a sample over those of the one before. Returns how many of the outermost are as before. A
  * frame that looks like the one that was there keeps its context for now. */
-static size_t write_steps(struct thread *t, const struct incstack_heap_object *top, size_t depth)
+static size_t write_steps(struct thread *t, const struct incstack_heap_object *top, size_t depth,
+			  bool are_known)
 {
 	const struct incstack_heap_object *o = top;
-	const bool is_sure = t->freed == freed; /* the addresses of objects still mean the same */
 	size_t i = depth;
-	t->freed = freed;
-	for (; i > 0; i--, o = o->parent) {
+	for (; i > 0 && o; i--, o = o->parent) {
 		struct step *step = &t->steps[i - 1];
 		const bool was_there = i <= t->depth;
 		const bool is_known =
 			MARKS_MODE == INCSTACK_HEAP_VALIDATE || depth - i + 1 >= t->walked;
 		const bool is_like = was_there && is_alike(&step->frame, &o->frame);
-		if (is_like && is_known && is_sure && step->object == o)
+		if (is_like && is_known && are_known && step->object == o)
 			break;
 		if (!is_like)
 			step->context = THREADS_UNKNOWN;
 		step->object = o;
 		step->frame = o->frame;
 	}
-	t->depth = depth;
+	t->depth = i && !o ? 0 : depth;
 	return i;
 }
 
@@ -287,12 +307,18 @@ uint32_t threads_context(struct thread *t)
 		return CONTEXTS_LOST;
 	}
 	threads_counts.walked += t->walked;
-	const size_t depth = count_frames(t, object, &t->walked);
+	const bool are_known = are_in_place(t);
+	const size_t depth = count_frames(t, object, are_known, &t->walked);
 	if (!make_room(t, depth)) {
 		t->depth = 0;
 		return CONTEXTS_LOST;
 	}
-	const uint32_t context = find_contexts(t, write_steps(t, object, depth));
+	const size_t known = write_steps(t, object, depth, are_known);
+	if (!t->depth) { /* more frames than the library walks */
+		threads_counts.lost++;
+		return CONTEXTS_LOST;
+	}
+	const uint32_t context = find_contexts(t, known);
 	marks_place(t);
 	return context;
 }

@@ -27,7 +27,7 @@ struct thread {
 	size_t depth, room;
 	uint32_t walked;            /* frames that the library has asked for in this sample */
 	uintptr_t before, youngest; /* the two frames that it asked for last */
-	uint64_t freed, forgotten;  /* when the steps were written */
+	uint64_t freed, copies, forgotten; /* when the steps were written */
 	struct marks marks;
 	uintptr_t newest_block;         /* allocated last by this thread; 0: not the last event */
 	struct thread *next;            /* the other states of the same thread of the system */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interposes the functions that sleep, and those that wait for a signal or a child.
+ * Interposes the functions that sleep, and those that wait for a child.
  */
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -77,8 +76,3 @@ WAITS(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
       (pid, status, options, usage))
 WAITS(int, waitid, (idtype_t kind, id_t id, siginfo_t *info, int options),
       (kind, id, info, options))
-WAITS(int, sigwaitinfo, (const sigset_t *signals, siginfo_t *info), (signals, info))
-
-/* These end with a signal of the program. A tick ends them, too, and may not make them wait for another. */
-INCSTACK__WAITS_UNINTERRUPTED(int, sigwait, INCSTACK__STATE_OTHER,
-			      (const sigset_t *signals, int *number), (signals, number))

@@ -35,8 +35,7 @@ WAITS(size_t, fread, (void *to, size_t bytes, size_t count, FILE *stream),
       (to, bytes, count, stream))
 WAITS(char *, fgets, (char *to, int bytes, FILE *stream), (to, bytes, stream))
 WAITS(ssize_t, getline, (char **to, size_t *room, FILE *stream), (to, room, stream))
-WAITS(ssize_t, getdelim, (char **to, size_t *room, int end, FILE *stream),
-      (to, room, end, stream))
+WAITS(ssize_t, getdelim, (char **to, size_t *room, int end, FILE *stream), (to, room, end, stream))
 WAITS(int, fflush, (FILE * stream), (stream))
 WAITS(char *, __fgets_chk, (char *to, size_t room, int bytes, FILE *stream),
       (to, room, bytes, stream))

@@ -21,7 +21,8 @@ WAITS(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, part
 WAITS(ssize_t, pread, (int fd, void *to, size_t bytes, off_t at), (fd, to, bytes, at))
 WAITS(ssize_t, pwrite, (int fd, const void *from, size_t bytes, off_t at), (fd, from, bytes, at))
 WAITS(ssize_t, pread64, (int fd, void *to, size_t bytes, off64_t at), (fd, to, bytes, at))
-WAITS(ssize_t, pwrite64, (int fd, const void *from, size_t bytes, off64_t at), (fd, from, bytes, at))
+WAITS(ssize_t, pwrite64, (int fd, const void *from, size_t bytes, off64_t at),
+      (fd, from, bytes, at))
 WAITS(ssize_t, recv, (int fd, void *to, size_t bytes, int flags), (fd, to, bytes, flags))
 WAITS(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
 WAITS(ssize_t, send, (int fd, const void *from, size_t bytes, int flags), (fd, from, bytes, flags))
@@ -77,15 +78,14 @@ WAITS_MS(epoll_pwait, INCSTACK__STATE_IO,
 	 (int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
 	 (fd, events, most, timeout, mask))
 INCSTACK__WAITS_TIME(ppoll, INCSTACK__STATE_IO,
-	   (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
-	    const sigset_t *mask),
-	   (fds, count, timeout, mask))
+		     (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
+		      const sigset_t *mask),
+		     (fds, count, timeout, mask))
 INCSTACK__WAITS_TIME(pselect, INCSTACK__STATE_IO,
-	   (int count, fd_set *from, fd_set *to, fd_set *others, const struct timespec *timeout,
-	    const sigset_t *mask),
-	   (count, from, to, others, timeout, mask))
+		     (int count, fd_set *from, fd_set *to, fd_set *others,
+		      const struct timespec *timeout, const sigset_t *mask),
+		     (count, from, to, others, timeout, mask))
 
 /* The kernel sets the timeout to what is left of it. */
-WAITS(int, select,
-      (int count, fd_set *from, fd_set *to, fd_set *others, struct timeval *timeout),
+WAITS(int, select, (int count, fd_set *from, fd_set *to, fd_set *others, struct timeval *timeout),
       (count, from, to, others, timeout))

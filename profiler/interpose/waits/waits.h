@@ -31,8 +31,8 @@ static inline void incstack__waiting_begin(struct incstack__waiting *waiting,
  * A signal of the program that came, too, is as if it had come just before the call. */
 static inline bool incstack__waiting_end(struct incstack__waiting *waiting, bool was_interrupted)
 {
-	return waiting->recorder &&
-	       waiting->recorder->on_waited(&waiting->wait, &waiting->outer) && was_interrupted;
+	return waiting->recorder && waiting->recorder->on_waited(&waiting->wait, &waiting->outer) &&
+	       was_interrupted;
 }
 
 /* Makes a call, and makes it again if the recorder has interrupted it. `before` is done before each attempt but the
@@ -79,12 +79,11 @@ static inline bool incstack__waiting_end(struct incstack__waiting *waiting, bool
 		const struct timespec *const all = timeout; \
 		uint64_t first = 0; \
 		int result; \
-		INCSTACK__WAITING(state, result, name##_next() arguments, \
-				  result == -1 && errno == EINTR, { \
-					  incstack__waiting_shorten(&left, all, &first, \
-							    waiting.wait.begin); \
-					  timeout = timeout ? &left : NULL; \
-				  }) \
+		INCSTACK__WAITING( \
+			state, result, name##_next() arguments, result == -1 && errno == EINTR, { \
+				incstack__waiting_shorten(&left, all, &first, waiting.wait.begin); \
+				timeout = timeout ? &left : NULL; \
+			}) \
 \
 		return result; \
 	}

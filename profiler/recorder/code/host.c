@@ -14,8 +14,8 @@
  * not read.
  *
  * Go is not among these runtimes. Its runtime copies and scans the stacks of goroutines, but C code
- * runs on the stack of the system thread. Go's own code has no unwind information, so a walk ends
- * there, and no return address that leads into it is changed.
+ * runs on the stack of the system thread. Go's own code has no unwind information: a walk goes on by frame
+ * pointers or ends there, and no return address that leads into it is changed.
  */
 #include <stdatomic.h>
 #include <dlfcn.h>

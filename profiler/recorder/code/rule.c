@@ -6,6 +6,7 @@
 
 #include "native/native.h"
 #include "recorder/code/code.h"
+#include "recorder/code/unruled.h"
 #include "recorder/output/output.h"
 #include "recorder/system/system.h"
 
@@ -41,9 +42,10 @@ int incstack__record_find_rule(void *context, uintptr_t address, struct incstack
 	const bool forbidden =
 		is_own(address) || incstack__record_host_forbids_barriers(address) ||
 		atomic_load_explicit(&incstack__recording.barriers_forbidden, memory_order_acquire);
-	const int error =
-		incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
+	int error = incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 
+	if (error == INCSTACK_EUNWIND)
+		error = incstack__record_pointer_rule(address, rule);
 	if (error == 0 && forbidden && rule->kind <= INCSTACK_RULE_FP_DEREF)
 		rule->flags |= INCSTACK_RULE_NO_BARRIER;
 	return error == INCSTACK_EUNWIND && incstack__record_local.handling ? INCSTACK_EBUSY

@@ -174,7 +174,8 @@ struct difference {
 /* Compares the new list with the known list. The linker appends to its list and removes from
  * anywhere. A module that was removed and loaded again between two looks is in both lists, but it
  * is behind all modules that stayed. The linker has counted its removal, which no list shows. So of
- * the modules in both lists, the last `unseen` are not sure. */
+ * the modules in both lists, the last `unseen` are not sure. Withdraws the announcements of what is
+ * gone. */
 static struct difference compare(const struct incstack__record_list *fresh)
 {
 	const struct incstack__record_list *known = &modules.known;
@@ -200,6 +201,7 @@ static struct difference compare(const struct incstack__record_list *fresh)
 		    stayed < before_lost)
 			before_lost = stayed;
 		difference.announced &= modules.closing != 0 || is_announced(old.module.low);
+		withdraw(old.module.low);
 	}
 	difference.complete =
 		gone == difference.gone.count && gone == fresh->counts.subs - known->counts.subs;
@@ -251,12 +253,15 @@ static void write_last(const struct incstack__record_list *fresh,
 			error |= incstack__record_list_add(&last, &entry);
 	if (error == 0)
 		incstack__record_list_write(&last, incstack__recording.epoch + !exact);
+	else
+		incstack__record_note(INCSTACK__NOTE_MODULES);
 	incstack__record_list_free(&last);
 }
 
 /* Records the code that an unannounced change leaves in doubt. This is the code of the removed
  * modules. If other modules were also removed between the looks, it is all code except the code of
- * the modules that are sure to have stayed. */
+ * the modules that are sure to have stayed, of which there are some: those of the start stay, and no
+ * span of a removed module overlaps them. */
 static void blur(const struct difference *difference)
 {
 	struct incstack__record_entry entry;
@@ -293,8 +298,6 @@ static void end_epoch(const struct incstack__record_list *fresh)
 		blur(&difference);
 	if (!exact || difference.added < fresh->block.used)
 		write_last(fresh, &difference, exact);
-	for (size_t i = 0; i < difference.gone.count; i++)
-		withdraw(difference.gone.span[i].low);
 	incstack__record_unmap(difference.gone.span, difference.gone.bytes);
 	atomic_store_explicit(&r->epoch, r->epoch + 2, memory_order_release);
 	update_windows();

@@ -31,7 +31,7 @@ static bool is_inside(void)
 static void take_signal(void)
 {
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
-	if (incstack__timer_signal(incstack__tick) != 0)
+	if (incstack__timer_signal(incstack__ticker->on_timer) != 0)
 		incstack__record_note(INCSTACK__NOTE_NO_TIMER);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }
@@ -44,6 +44,7 @@ static void serve_here(void *argument)
 	incstack__record_modules();
 	incstack__record_protect(&before);
 	take_signal();
+	incstack__ticker->serve(record);
 	incstack__record_unprotect(&before);
 	incstack__renew(record);
 	incstack__record_protect(&before);
@@ -163,4 +164,10 @@ void incstack__serve_switch(const void *ucontext)
 {
 	(void)ucontext;
 	poll();
+}
+
+void incstack__serve_exec(void)
+{
+	incstack__ticker->leave();
+	incstack__record_exec();
 }

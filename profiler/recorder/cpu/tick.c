@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples the code that the signal of a timer has interrupted. The handler may have interrupted
+ * Samples the code that the signal of a timer or of a kernel's event has interrupted. The handler may have interrupted
  * anything: libc with its locks held, the recorder, a return through a thunk. So it only reads and
  * stores. Memory, rules of new code and writing are left to the next call of the program that the
  * stub interposes (serve.c), or are done here if that needs no memory from the kernel and
@@ -35,6 +35,7 @@ enum {
 struct tick {
 	struct incstack__record *record;
 	uint64_t ticks;
+	enum incstack__tick others; /* what all ticks but one count as */
 	struct incstack_top top;
 	bool is_elsewhere; /* on the stack of a fiber */
 	bool may_serve;
@@ -168,14 +169,17 @@ static void put(struct incstack__record *record, enum incstack__tick what, uint6
 
 /* Stores an event and counts the tick. The event also stands for earlier ticks for which no signal
  * came. Time that is spent in the recorder gets no event, so all its ticks count as failed. */
-static void store(struct incstack__record *record, enum incstack__tick what, uint64_t ticks)
+static void store(const struct tick *tick, enum incstack__tick what)
 {
+	struct incstack__record *record = tick->record;
+	const uint64_t ticks = tick->ticks;
+
 	if (what == INCSTACK__TICK_RECORDER) {
 		count(record, what, ticks);
 		return;
 	}
 	count(record, what, 1);
-	count(record, INCSTACK__TICK_MERGED, ticks - 1);
+	count(record, tick->others, ticks - 1);
 	put(record, what, ticks, INCSTACK__STATE_RUNNING);
 }
 
@@ -275,7 +279,7 @@ static void sample(void *argument)
 		make_room(record, &tick->top);
 	if (what == INCSTACK__TICK_TAKEN)
 		what = take(record, &tick->top);
-	store(record, what, tick->ticks);
+	store(tick, what);
 	if (what == INCSTACK__TICK_TAKEN && !incstack__trampoline_contains(tick->top.pc))
 		serve_after(record, &tick->top);
 	if (++record->since % SERVE_AFTER_TICKS == 0 || what != INCSTACK__TICK_TAKEN ||
@@ -287,18 +291,22 @@ static void sample(void *argument)
  * sample is written on the program's stack, because the core can find out there which frames are
  * gone. A handler on a signal stack stays there if it can, because otherwise the kernel would
  * consider that stack unused. */
-static void handle(struct incstack__record *record, uint64_t ticks, const ucontext_t *context)
+static void handle(struct incstack__record *record, uint64_t ticks, enum incstack__tick others,
+		   const ucontext_t *context)
 {
 	const struct incstack__place place = incstack__place_of_caller(record, &context->uc_stack);
 	const bool suffices = place.left >= INCSTACK__STACK_TO_SERVE;
 	struct tick tick = {
 		.record = record,
 		.ticks = ticks,
+		.others = others,
 		.top = incstack_native_top(context),
 		.is_elsewhere = place.where == INCSTACK__ON_OTHER_STACK,
 		.may_serve = suffices || place.where == INCSTACK__ON_OTHER_STACK,
 	};
 
+	incstack__record_local.interrupted = tick.top.pc;
+	incstack__record_local.interrupted_sp = tick.top.sp;
 	if (suffices)
 		serve_if_due(&tick);
 	incstack__record_local.no_second_tick =
@@ -322,6 +330,13 @@ static void count_failed_call(const struct incstack__record *record, const void 
 		atomic_fetch_add_explicit(&counting->slot->failed_calls, 1, memory_order_relaxed);
 }
 
+void incstack__tick_none(const void *ucontext)
+{
+	if (atomic_load_explicit(&incstack__recording.on, memory_order_relaxed) &&
+	    incstack__record_local.state == 0)
+		count_failed_call(incstack__record_local.mine, ucontext);
+}
+
 /* Whether the tick came in the recorder: in an event, or while the last tick was handled. In the
  * second case the program has not run since then, and it would never run if a sample were taken
  * here and each sample took longer than the interval. */
@@ -339,7 +354,7 @@ static bool came_in_recorder(void)
  * does not respect PTHREAD_CANCEL_DISABLE if the thread sleeps in a cancellation point, so the
  * thread would end with a lock of the recorder. And only pthread_setcanceltype() gives such a
  * thread its result. */
-void incstack__tick(uint64_t ticks, const void *ucontext)
+void incstack__tick(uint64_t ticks, enum incstack__tick others, const void *ucontext)
 {
 	struct incstack__record *record = incstack__record_local.mine;
 	int cancel_type;
@@ -357,9 +372,10 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 		incstack__libc.setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
 		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
 		incstack__record_local.handling = 1;
-		handle(record, ticks, ucontext);
+		handle(record, ticks, others, ucontext);
 		incstack__record_local.tick_is_due = incstack__timer_is_due();
 		incstack__record_local.handling = 0;
+		incstack__record_local.interrupted = 0;
 		incstack__record_local.state = 0;
 		incstack__libc.setcanceltype(cancel_type, NULL);
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "recorder/system/kernel.h"
+#include "recorder/system/signal.h"
 #include "recorder/code/code.h"
 #include "recorder/cpu/ticks.h"
 #include "recorder/events/events.h"
@@ -26,25 +27,10 @@
 
 enum { SIGNAL = 33 };
 
-#define BIT(number) (UINT64_C(1) << ((number)-1))
-
-/* The kernel's struct sigaction, because libc's sigaction refuses that signal. */
-struct action {
-	void (*handler)(int number, siginfo_t *info, void *context);
-	uint64_t flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
-
 /* The handler that was installed before ours. */
-static void (*_Atomic behind)(int number, siginfo_t *info, void *context);
+static incstack__signal_handler *_Atomic behind;
 static void (*on_tick)(uint64_t ticks, const void *ucontext);
 static const char mark; /* its address tells our timers' signals from others */
-
-static int set_action(int number, const struct action *new, struct action *old)
-{
-	return (int)incstack__kernel_call(SYS_rt_sigaction, number, new, old, sizeof(new->mask));
-}
 
 static bool is_tick(const siginfo_t *info)
 {
@@ -53,8 +39,7 @@ static bool is_tick(const siginfo_t *info)
 
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	void (*handler)(int, siginfo_t *, void *) =
-		atomic_load_explicit(&behind, memory_order_relaxed);
+	incstack__signal_handler *handler = atomic_load_explicit(&behind, memory_order_relaxed);
 
 	if ((uintptr_t)handler > (uintptr_t)SIG_IGN)
 		handler(number, info, context);
@@ -71,51 +56,28 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Returns libc's function to which handlers return. libc passes it to the kernel with every handler
- * that it installs. So a signal that has no handler gets a handler for a moment. Called before the
- * program runs. */
-static void (*find_restorer(void))(void)
-{
-	struct sigaction ours = {.sa_handler = SIG_IGN};
-	struct sigaction before;
-	struct action there = {0};
-
-	sigemptyset(&ours.sa_mask);
-	if (sigaction(SIGRTMAX, &ours, &before) != 0)
-		return NULL;
-	set_action(SIGRTMAX, NULL, &there);
-	sigaction(SIGRTMAX, &before, NULL);
-	return there.restorer;
-}
-
 int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext))
 {
-	enum { SA_RESTORER_ = 0x04000000 };
-	const uint64_t synchronous = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) |
-				     BIT(SIGTRAP) | BIT(SIGSYS) | BIT(SIGABRT) | BIT(32);
-	static void (*restorer)(void);
-	struct action ours = {
+	struct incstack__signal_action ours = {
 		.handler = on_signal,
-		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER_,
-		.mask = ~synchronous,
+		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | INCSTACK__SIGNAL_RESTORER,
+		.restorer = incstack__signal_restorer(),
+		.mask = INCSTACK__SIGNAL_OTHERS,
 	};
-	struct action there;
+	struct incstack__signal_action there;
 
-	if (!restorer)
-		restorer = find_restorer();
 	on_tick = tick;
-	ours.restorer = restorer;
-	if (!restorer || set_action(SIGNAL, NULL, &there) != 0)
+	if (!ours.restorer || incstack__signal_action(SIGNAL, NULL, &there) != 0)
 		return -1;
 	if (there.handler == on_signal)
 		return 0;
 	atomic_store_explicit(&behind, there.handler, memory_order_relaxed);
-	return set_action(SIGNAL, &ours, NULL);
+	return incstack__signal_action(SIGNAL, &ours, NULL);
 }
 
 /* Reads the thread's CPU clock by the number that the kernel gives it. Any thread of the process
  * may read this clock. */
-uint64_t incstack__timer_used(const struct incstack__record *record)
+uint64_t incstack__timer_clock(const struct incstack__record *record)
 {
 	enum { PER_THREAD_SCHED = 6 };
 	struct timespec used;
@@ -125,14 +87,14 @@ uint64_t incstack__timer_used(const struct incstack__record *record)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static void set_timer(int id)
+void incstack__timer_set(const struct incstack__record *record, uint64_t interval)
 {
-	const uint64_t interval = incstack__recording.interval;
 	const struct timespec period = {.tv_sec = (time_t)(interval / 1000000000),
 					.tv_nsec = (long)(interval % 1000000000)};
 	const struct itimerspec times = {period, period};
 
-	incstack__kernel_call(SYS_timer_settime, id, 0, &times, NULL);
+	if (record->timer > 0)
+		incstack__kernel_call(SYS_timer_settime, record->timer - 1, 0, &times, NULL);
 }
 
 /* Timers count towards the user's limit of pending signals. */
@@ -154,20 +116,14 @@ void incstack__timer_start(struct incstack__record *record)
 		return;
 	}
 	record->timer = id + 1;
-	record->cpu_start = incstack__timer_used(record);
-	set_timer(id);
+	record->cpu_start = incstack__timer_clock(record);
+	incstack__timer_set(record, incstack__recording.interval);
 }
 
 void incstack__timer_let_run(const struct incstack__record *record)
 {
-	if (incstack__recording.elapsed && record->timer > 0)
-		set_timer(record->timer - 1);
-}
-
-void incstack__timers_stop(void)
-{
-	for (struct incstack__record *i = incstack__recording.threads; i; i = i->next)
-		incstack__timer_stop(i);
+	if (incstack__recording.elapsed)
+		incstack__timer_set(record, incstack__recording.interval);
 }
 
 void incstack__timer_stop(struct incstack__record *record)
@@ -186,13 +142,13 @@ bool incstack__timer_is_due(void)
 
 	return incstack__recording.elapsed &&
 	       incstack__kernel_call(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
-	       (pending & BIT(SIGNAL)) != 0;
+	       (pending & INCSTACK__SIGNAL_BIT(SIGNAL)) != 0;
 }
 
 /* The clock of a thread ends with the thread. */
 uint64_t incstack__timer_cpu_ns(const struct incstack__record *record)
 {
-	const uint64_t now = record->timer > 0 ? incstack__timer_used(record) : 0;
+	const uint64_t now = record->timer > 0 ? incstack__timer_clock(record) : 0;
 
 	if (now > record->cpu_start)
 		return now - record->cpu_start;

@@ -27,7 +27,7 @@ static uint64_t used_in(struct incstack__record *record, const struct incstack__
 			uint64_t end)
 {
 	const uint64_t ns = end - wait->begin;
-	const uint64_t cpu = incstack__timer_used(record);
+	const uint64_t cpu = incstack__timer_clock(record);
 	const uint64_t before = wait->begin > record->wait_end ? wait->begin - record->wait_end : 0;
 	const uint64_t used = cpu > record->wait_cpu ? cpu - record->wait_cpu : 0;
 
@@ -50,8 +50,7 @@ static uint64_t ticks_of(struct incstack__record *record, const struct incstack_
 static void put(struct incstack__record *record, const struct waited *waited)
 {
 	const uintptr_t *slot = waited->wait->slot;
-	const struct incstack_top top = {
-		.pc = *slot, .sp = (uintptr_t)(slot + 1), .fp = slot[-1]};
+	const struct incstack_top top = {.pc = *slot, .sp = (uintptr_t)(slot + 1), .fp = slot[-1]};
 
 	incstack__tick_at_call(record, &top, waited->ticks,
 			       (enum incstack__state)waited->wait->state);
@@ -110,7 +109,8 @@ bool incstack__wait_end(const struct incstack__wait *wait, const struct incstack
 	end = incstack__tick_stamp();
 	record->wait = *outer;
 	if (outer->begin != 0)
-		record->wait.begin += end - wait->begin; /* the outer wait does not have the time of this one */
+		record->wait.begin +=
+			end - wait->begin; /* the outer wait does not have the time of this one */
 	incstack__record_local.call_failed = false;
 	if (end - now.begin >= LEAST_NS)
 		waited.ticks = ticks_of(record, &now, end);
@@ -127,7 +127,8 @@ void incstack__wait_held(struct incstack__record *record)
 	const uint64_t end = incstack__tick_stamp();
 	struct waited waited = {&wait, 0};
 
-	if (wait.begin == 0 || end < wait.begin + LEAST_NS || (uintptr_t)wait.slot <= record->held_at)
+	if (wait.begin == 0 || end < wait.begin + LEAST_NS ||
+	    (uintptr_t)wait.slot <= record->held_at)
 		return;
 	record->wait.begin = end;
 	waited.ticks = ticks_of(record, &wait, end);

@@ -17,6 +17,15 @@
 
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
+/* As HERE, but the function needs no frame pointer. */
+static inline __attribute__((always_inline)) uintptr_t stack_pointer(void)
+{
+	uintptr_t sp;
+
+	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+	return sp;
+}
+
 /* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
  * after a jump. Returns true if no event is in progress now. */
 bool incstack__event_end_left(uintptr_t sp);

@@ -41,7 +41,6 @@ const void *incstack__record_real_address(const void *address);
 	.on_unload = incstack__record_unload, .on_walk = incstack__record_walk, \
 	.on_lookup = incstack__record_lookup, .real_address = incstack__record_real_address, \
 	.on_forbid = incstack__record_forbid, .on_close = incstack__record_on_close, \
-	.on_replace = incstack__record_on_replace, .on_exec = incstack__record_exec, \
-	.on_exit = incstack__record_exit
+	.on_replace = incstack__record_on_replace, .on_exit = incstack__record_exit
 
 #endif

@@ -52,16 +52,14 @@ static __attribute__((noinline)) void reserve_ahead(struct incstack__record *rec
 	reserve(record, 2 * AHEAD_BYTES);
 }
 
-/* Counts a sample. A read-modify-write is only needed where threads share a slot. In both cases a
- * kill leaves a whole word. */
+/* Counts a sample. A read-modify-write with a lock is only needed where threads share a slot. In both
+ * cases a kill leaves a whole word. No atomic operation of C is one instruction without a lock. */
 static inline void count_start(const struct incstack__record *record, bool alone)
 {
 	_Atomic uint64_t *started = &record->slot->samples_started;
 
 	if (alone)
-		atomic_store_explicit(started,
-				      atomic_load_explicit(started, memory_order_relaxed) + 1,
-				      memory_order_relaxed);
+		__asm__("incq %0" : "+m"(*(uint64_t *)(uintptr_t)started) : : "cc");
 	else
 		atomic_fetch_add_explicit(started, 1, memory_order_relaxed);
 }
@@ -88,6 +86,15 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 	return error != 0 ? INCSTACK__TRACEFILE_NO_TRACE : record->traces++;
 }
 
+/* No event that is compared with a walk takes the fast path. So that the samples of the fast path are compared,
+ * too, such an event takes one. EROOM: the bounds of the stack are not known, or there is too
+ * little room. */
+static __attribute__((noinline)) int take_as_quickly(const struct incstack__record *record,
+						     const struct incstack_top *top)
+{
+	return incstack__sample_caller(record->stack, record->traces, top->pc, top->sp, top->fp, 0);
+}
+
 static inline uint64_t take(struct incstack__record *record, const struct incstack_top *top,
 			    bool alone)
 {
@@ -96,7 +103,9 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	count_start(record, alone);
 	if (__builtin_expect(incstack_stack_room(record->stack) < AHEAD_BYTES, 0))
 		reserve_ahead(record);
-	error = incstack_stack_sample(record->stack, record->traces, 0, top);
+	error = record->check ? take_as_quickly(record, top) : INCSTACK_EROOM;
+	if (error == INCSTACK_EROOM)
+		error = incstack_stack_sample(record->stack, record->traces, 0, top);
 	if (__builtin_expect(error != 0, 0))
 		return take_again(record, *top, error);
 	return record->traces++;
@@ -213,6 +222,18 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 	leave(record);
 }
 
+/* Logs an allocation on the fast path that does not have the short form, or that needs a clock, and
+ * ends the event. */
+static __attribute__((noinline)) void end_alloc(struct incstack__record *record, const void *block,
+						size_t bytes, uint64_t trace)
+{
+	if (log_alloc(&record->log, record->alone, block, bytes, trace) != 0)
+		drop(record);
+	end();
+}
+
+/* The events of the fast path are the shortest functions that the compiler can make: they have no frame
+ * pointer, and what is rare is called at their ends. is_quick() says that there is room. */
 void incstack__heap_on_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
 	struct incstack__record *record;
@@ -221,7 +242,7 @@ void incstack__heap_on_alloc(const void *block, size_t bytes, struct incstack__c
 		alloc_slowly(block, bytes, caller);
 		return;
 	}
-	begin(HERE); /* first, so that a handler that forks sees that the record is in use */
+	begin(stack_pointer()); /* first, so that a handler that forks sees that the record is in use */
 	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
 		end();
@@ -229,9 +250,12 @@ void incstack__heap_on_alloc(const void *block, size_t bytes, struct incstack__c
 	} else {
 		const uint64_t trace = take_quickly(record, caller);
 
-		if (log_alloc(&record->log, record->alone, block, bytes, trace) != 0)
-			drop(record);
-		end();
+		if (record->alone &&
+		    incstack__tracefile_put_small(&record->log, record->log.stamp + 1,
+						  (uintptr_t)block, bytes, trace))
+			end();
+		else
+			end_alloc(record, block, bytes, trace);
 	}
 }
 
@@ -283,6 +307,14 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 	leave(record);
 }
 
+/* As end_alloc(). */
+static __attribute__((noinline)) void end_free(struct incstack__record *record, const void *block)
+{
+	if (log_free(&record->log, record->alone, block) != 0)
+		drop(record);
+	end();
+}
+
 void incstack__heap_on_free(const void *block)
 {
 	struct incstack__record *record;
@@ -291,14 +323,16 @@ void incstack__heap_on_free(const void *block)
 		free_slowly(block);
 		return;
 	}
-	begin(HERE);
+	begin(stack_pointer());
 	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record), 0)) {
 		end();
 		free_slowly(block);
-	} else {
-		if (log_free(&record->log, record->alone, block) != 0)
-			drop(record);
+	} else if (record->alone &&
+		   incstack__tracefile_put_freed(&record->log, record->log.stamp + 1,
+						 (uintptr_t)block)) {
 		end();
+	} else {
+		end_free(record, block);
 	}
 }

@@ -16,6 +16,7 @@ static const struct incstack__recorder heap_table = {
 	.on_thread = incstack__record_thread,
 	.on_switch = incstack__record_switch,
 	.on_shown = incstack__record_shown,
+	.on_exec = incstack__record_exec,
 };
 
 static const int no_calls[] = {-1};
@@ -46,5 +47,6 @@ const struct incstack__kind incstack__kind_heap = {
 	.lack_record = ignore_call,
 	.end_record = ignore_record,
 	.stop = ignore_call,
+	.restricted = ignore_call,
 	.cpu_ns = no_cpu_ns,
 };

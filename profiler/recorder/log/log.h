@@ -14,6 +14,7 @@
 #include <incstack/incstack.h>
 #include <incstack/native.h>
 
+#include "recorder/code/executable.h"
 #include "recorder/recording/recording.h"
 #include "recorder/system/restart.h"
 #include "trace/shared.h"
@@ -87,10 +88,22 @@ struct incstack__record {
 	uint32_t since;    /* ticks so far. After some of them, the handler sets `due` */
 	char *own_stack;   /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start, cpu_used; /* at the start of its timer, and from there to its end */
+	struct incstack__ticking { /* of a CPU profile whose ticks come from the kernel's events */
+		void *_Atomic event; /* null: the timer alone makes the ticks */
+		bool sees_kernel;    /* whether the event also ticks in the kernel */
+		bool wants_event;    /* the next call of the recorder opens it again */
+		uint32_t traps;      /* ticks of the event since the last tick of the timer */
+		uint64_t told;       /* the thread's CPU time for which samples stand already */
+		int64_t credit;     /* time for which the next sample of the event stands besides */
+		uint64_t timer_cpu; /* CPU time, and that in the kernel, at the timer's last tick */
+		uint64_t timer_system;
+	} ticking;
+	struct incstack__executable executable; /* of a CPU profile */
 	/* Of a wall-clock profile: */
-	uint64_t begun;              /* when the thread's recording began, CLOCK_MONOTONIC */
-	struct incstack__wait wait;  /* in which the thread is */
-	uint64_t wait_end, wait_cpu; /* when its last long wait ended, and the CPU time of the thread then */
+	uint64_t begun;             /* when the thread's recording began, CLOCK_MONOTONIC */
+	struct incstack__wait wait; /* in which the thread is */
+	uint64_t wait_end,
+		wait_cpu; /* when its last long wait ended, and the CPU time of the thread then */
 	struct incstack__parts parts;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
@@ -123,9 +136,6 @@ static inline bool incstack__record_is_past(const struct incstack__record *recor
 	return record->epoch !=
 	       atomic_load_explicit(&incstack__recording.epoch, memory_order_acquire);
 }
-
-/* Whether the batch must be written before another event. */
-bool incstack__record_is_full(const struct incstack__record *record);
 
 /* Whether the record's stack does not yet have the mode to which the recording fell back. */
 static inline bool incstack__record_must_follow_mode(const struct incstack__record *record)

@@ -123,6 +123,14 @@ static bool is_allowed(off_t end)
 	       (rlim_t)end <= limit.rlim_cur;
 }
 
+bool incstack__record_has_room(size_t bytes)
+{
+	struct stat status;
+
+	return incstack__record_descriptor(&status) >= 0 &&
+	       is_allowed(status.st_size + (off_t)bytes);
+}
+
 /* Removes the pending SIGXFSZ, which is blocked. It is pending if the program has lowered the limit
  * in the meantime. */
 static void take_limit_signal(void)

@@ -38,6 +38,8 @@ void incstack__record_note_unwritable(void);
 int incstack__record_write(const void *data, size_t bytes);
 /* Writes the parts with one system call, and changes the array. */
 int incstack__record_write_parts(struct iovec *parts, int count);
+/* Whether the limit on file sizes leaves room for so many bytes. */
+bool incstack__record_has_room(size_t bytes);
 /* Leaves a note in the trace file of another process or process image. */
 void incstack__record_note_in(const char *path, enum incstack__tracefile_note note);
 
@@ -50,6 +52,17 @@ bool incstack__slot_is_shared(const struct incstack__tracefile_slot *slot);
 
 /* resident.c: notes in the trace file how much memory the process has had. */
 void incstack__record_resident(void);
+
+/* moment.c: looks at the pages of the process, and writes what was found. Nothing happens if the user does not want
+ * it. Called with signals blocked. */
+struct incstack__moment_block;
+struct incstack__record_moment {
+	void *memory;
+	size_t room;
+	struct incstack__moment_block *block;
+};
+void incstack__record_moment_look(struct incstack__record_moment *moment);
+void incstack__record_moment_write(struct incstack__record_moment *moment);
 
 /* spool.c, spool_file.c: a function that fails or returns null leaves a note for the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };

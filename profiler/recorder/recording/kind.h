@@ -31,6 +31,7 @@ struct incstack__kind {
 	/* Null, or called before the batch of another thread is written, which is held, with the recording's lock. */
 	void (*held)(struct incstack__record *record);
 	void (*stop)(void); /* before the last batches are written, with the recording's lock */
+	void (*restricted)(void); /* a seccomp filter will be loaded, and recording goes on */
 	/* The CPU time of the record's thread while it was recorded; 0: it is not measured. */
 	uint64_t (*cpu_ns)(const struct incstack__record *record);
 };

@@ -41,6 +41,12 @@ struct incstack__recording {
 	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
 	uint64_t seed;     /* of the choice of samples; 0: each thread has its own seed */
 	bool elapsed;      /* tests: timers count elapsed time, also of sleeping threads */
+	/* What the user wants to make the ticks of a CPU profile. */
+	enum incstack__ticks_wanted {
+		INCSTACK__TICKS_OF_ANY,
+		INCSTACK__TICKS_OF_TIMERS,
+		INCSTACK__TICKS_OF_EVENTS
+	} ticks;
 	_Atomic uint32_t mode;
 	_Atomic uint64_t why; /* the notes that hold until the process ends */
 	_Atomic bool
@@ -59,6 +65,7 @@ struct incstack__recording {
 		INCSTACK__CHECK_OWN
 	} crosscheck;
 	bool follow;
+	bool resident;         /* whether the pages of the process are looked at when it ends */
 	_Atomic bool stopping; /* recording stops early, because the program enters a sandbox */
 	_Atomic int
 		unlisted; /* threads that make system calls while their record is not in the list */
@@ -88,8 +95,11 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
-	bool call_failed;   /* a tick has made a system call fail, since the flag was last cleared */
-	bool handling;      /* in the handler of a tick, which may not allocate or wait for locks */
+	bool call_failed; /* a tick has made a system call fail, since the flag was last cleared */
+	struct incstack__executable
+		*executable;                   /* what the thread's record knows; null: no record */
+	uintptr_t interrupted, interrupted_sp; /* in the handler: what the tick has interrupted */
+	bool handling; /* in the handler of a tick, which may not allocate or wait for locks */
 	bool no_second_tick; /* in the handler, and another tick would overwrite its frame */
 	bool tick_is_due;    /* the next tick came while the handler ran */
 } incstack__record_local;

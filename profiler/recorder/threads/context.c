@@ -178,6 +178,7 @@ static struct incstack__record *make(uintptr_t low, uintptr_t high)
 		incstack__record_discard(context);
 		return NULL;
 	}
+	incstack__stack_remember(context->stack);
 	incstack_stack_reserve(context->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(context);
 	return context;

@@ -13,6 +13,7 @@
  */
 #include <stdatomic.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -59,6 +60,15 @@ static void nap(void)
 	incstack__nap(50000);
 }
 
+/* Waits until the thread is released. Thousands of threads may be held at once. If each of them looked again and again,
+ * they would take all processors from the thread that writes them. */
+static void wait_while_held(struct incstack__record *record)
+{
+	const struct timespec most = {.tv_nsec = 100000000};
+
+	incstack__system_call(SYS_futex, &record->held, FUTEX_WAIT_PRIVATE, HELD, &most);
+}
+
 static bool change(struct incstack__record *record, int from, int to)
 {
 	return atomic_compare_exchange_strong_explicit(&record->held, &from, to,
@@ -86,7 +96,7 @@ static void hold(int number, siginfo_t *info, void *context)
 		return;
 	incstack__record_local.state = INCSTACK__INSIDE;
 	while (atomic_load_explicit(&record->held, memory_order_acquire) == HELD)
-		nap();
+		wait_while_held(record);
 	incstack_stack_set_owner(record->stack);
 	atomic_store_explicit(&record->held, FREE, memory_order_release);
 	incstack__record_local.state = 0;
@@ -135,6 +145,7 @@ static bool is_left(const struct incstack__record *record)
 static void release(struct incstack__record *record)
 {
 	atomic_store_explicit(&record->held, RELEASED, memory_order_release);
+	incstack__system_call(SYS_futex, &record->held, FUTEX_WAKE_PRIVATE, 1);
 }
 
 static void write_held(struct incstack__record *record, bool last)
@@ -351,6 +362,7 @@ static bool all_written(void)
 
 void incstack__record_exit(void)
 {
+	struct incstack__record_moment moment = {.memory = NULL};
 	struct incstack__protection before;
 
 	if (not_ours())
@@ -361,9 +373,12 @@ void incstack__record_exit(void)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__kind->stop();
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	if (!incstack__recording.stopping) /* else it goes on */
+	if (!incstack__recording.stopping) { /* else it goes on */
 		incstack__record_resident();
+		incstack__record_moment_look(&moment);
+	}
 	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_PROCESS);
+	incstack__record_moment_write(&moment);
 	if (all_written())
 		incstack__spool_remove();
 	incstack__record_unprotect(&before);

@@ -132,8 +132,10 @@ static void enter_sandbox(bool strict, const void *program)
 	incstack__record_protect(&before);
 	ends = strict || ends_recording(program);
 	incstack__record_unprotect(&before);
-	if (!ends)
+	if (!ends) {
+		incstack__kind->restricted();
 		return;
+	}
 	incstack__record_note(INCSTACK__NOTE_SECCOMP);
 	atomic_store_explicit(&incstack__recording.stopping, 1, memory_order_seq_cst);
 	if (incstack__record_local.state == 0)

@@ -58,6 +58,7 @@ static struct incstack__record *create(void)
 		return NULL;
 	}
 	incstack__stack_is_of_thread(record->stack);
+	incstack__stack_remember(record->stack); /* without memory, each sample walks */
 	record->slot = incstack__slot_take();
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(record);
@@ -99,18 +100,24 @@ void incstack__record_await_unlisted(void)
 	}
 }
 
+static void set_mine(struct incstack__record *record)
+{
+	incstack__record_local.executable = record ? &record->executable : NULL;
+	incstack__record_local.mine = record;
+}
+
 static struct incstack__record *make(void)
 {
 	struct incstack__record *made = create();
 
 	if (!made) {
-		incstack__record_local.mine = NULL;
+		set_mine(NULL);
 		ended = 1;
 		incstack__kind->lack_record();
 		return NULL;
 	}
 	incstack__libc.setspecific(key, made);
-	incstack__record_local.mine = made;
+	set_mine(made);
 	incstack__record_walk_begun(made);
 	return made;
 }
@@ -148,7 +155,7 @@ static void release(struct incstack__record *record)
 	incstack__record_modules();
 	incstack__record_flush(record);
 	incstack_stack_destroy(record->stack);
-	incstack__record_local.mine = NULL;
+	set_mine(NULL);
 	ended = 1;
 	incstack__record_discard(record);
 }

@@ -304,6 +304,8 @@ static uint64_t end(struct tool_attach_run *run, uint64_t time, uint64_t cpu_ns,
 			on_lost(run, kind, count);
 	}
 	tool_attach_threads_each(&run->threads, give_up, run);
+	if (run->options->is_resident)
+		tool_attach_file_moment(run->file);
 	return 0;
 }
 

@@ -16,7 +16,8 @@ static int open_file(struct tool_attach_run *run)
 	run->file = tool_attach_file_new(run->options, run->pid, run->space);
 	if (!run->file)
 		return TOOL_STATUS_CANNOT_RUN;
-	tool_attach_file_note(run->file, INCSTACK__NOTE_OUTSIDE);
+	if (!run->options->program[0])
+		tool_attach_file_note(run->file, INCSTACK__NOTE_OUTSIDE);
 	return 0;
 }
 

@@ -31,12 +31,12 @@ enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 /* What is known of a thread, in CLOCK_MONOTONIC. */
 struct wait {
 	enum state state;
-	uint64_t begin;           /* when its life in the recording began, as far as is known */
-	uint64_t since;           /* everything before this time is accounted */
-	enum incstack__state why; /* why the thread is off a processor */
+	uint64_t begin;               /* when its life in the recording began, as far as is known */
+	uint64_t since;               /* everything before this time is accounted */
+	enum incstack__state why;     /* why the thread is off a processor */
 	struct incstack__parts parts; /* off a processor */
-	int64_t run;      /* ns on a processor that no tick stands for yet */
-	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
+	int64_t run;                  /* ns on a processor that no tick stands for yet */
+	uint64_t read_at;             /* when the tool itself has read the stack; 0: it has not */
 };
 
 struct waits {

@@ -30,6 +30,7 @@ static const char convert_help[] =
 	"  .pb.gz             pprof                   --format pprof\n"
 	"  .speedscope.json   speedscope              --format speedscope\n"
 	"  .firefox.json      Firefox Profiler        --format firefox\n"
+	"  .otlp.pb           OpenTelemetry (OTLP)    --format otlp\n"
 	"  .html              flame graph, output only --format html\n"
 	"  by its content     perf script, input only --input-format perf-script\n"
 	"                     heaptrack, input only   --input-format heaptrack\n"
@@ -231,7 +232,7 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	if (!from_format)
 		from_format = incstack_profile_format_of(from);
 	input.full = needs_all(to) ? tool_prune_full : write_part;
-	if (to->format == INCSTACK_FORMAT_PPROF)
+	if (to->format == INCSTACK_FORMAT_PPROF || to->format == INCSTACK_FORMAT_OTLP)
 		input.keep = INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS;
 	input.nodes_max = tool_nodes_max(from_format);
 	status = tool_profile_read(from, from_format, &input, &profile);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Refuses outputs that are far larger than their inputs. Folded stacks, pprof and speedscope repeat all callers
+ * Refuses outputs that are far larger than their inputs. Folded stacks, pprof, speedscope and OTLP repeat all callers
  * in each context, so a small file with a deep stack can become arbitrarily large (D114).
  */
 #include <stdio.h>

@@ -67,6 +67,38 @@ static const char *loader_reason(const struct incstack__elf_file *file)
 	return "it is static; link it dynamically";
 }
 
+static const char *mode_reason(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		return "it cannot be read";
+	if (!S_ISREG(status.st_mode) || access(path, X_OK) != 0)
+		return "it is not an executable file; see chmod +x";
+	if (status.st_mode & (S_ISUID | S_ISGID))
+		return "it is set-uid or set-gid, and the loader preloads nothing into such "
+		       "programs; "
+		       "profile a copy without that bit";
+	return NULL;
+}
+
+bool tool_record_is_unloadable(const char *program)
+{
+	struct incstack__elf_file file = {.read = read_at, .fd = -1};
+	char path[PATH_MAX];
+	const char *unread;
+	bool is_unloadable;
+
+	if (find_in_path(program, path) && mode_reason(path) == NULL)
+		file.fd = tool_foreign_open(path, NULL, NULL, &unread);
+	if (file.fd < 0)
+		return false;
+	is_unloadable = incstack__elf_file_open(&file) && incstack__elf_file_is_x86_64(&file) &&
+			loader_reason(&file) != NULL;
+	close(file.fd);
+	return is_unloadable;
+}
+
 /* Replaces the path of a script by that of its interpreter. Returns whether it is a script. */
 static int follow_script(int fd, char path[PATH_MAX])
 {
@@ -158,21 +190,6 @@ static const char *elf_reason(int fd)
 		return NULL; /* no program; the kernel says what is wrong */
 	reason = loader_reason(&file);
 	return reason != NULL ? reason : sanitizer_of(fd);
-}
-
-static const char *mode_reason(const char *path)
-{
-	struct stat status;
-
-	if (stat(path, &status) != 0)
-		return "it cannot be read";
-	if (!S_ISREG(status.st_mode) || access(path, X_OK) != 0)
-		return "it is not an executable file; see chmod +x";
-	if (status.st_mode & (S_ISUID | S_ISGID))
-		return "it is set-uid or set-gid, and the loader preloads nothing into such "
-		       "programs; "
-		       "profile a copy without that bit";
-	return NULL;
 }
 
 /* If the program is a script, `path` becomes that of its interpreter. The kernel reports an interpreter

@@ -26,9 +26,11 @@ struct tool_record_options {
 	const char *output;          /* the name of the trace file; null: the default */
 	char *file;                  /* the trace file, absolute */
 	unsigned long long interval; /* mean bytes, or nanoseconds, between samples */
+	const char *ticks;           /* of incstack cpu: what makes them; null: the default */
 	const char *mode;            /* null: "patch" */
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
+	bool is_resident;          /* whether the pages are looked at when the recording ends */
 	int is_wall;               /* whether the time in which a thread waits is sampled, too */
 	bool by_calls;             /* whether the recorder does that, around the calls that wait */
 	bool by_kernel;            /* or the kernel; none of both: what is permitted */
@@ -84,6 +86,9 @@ int tool_record(struct tool_record_options *options);
  * message. */
 int tool_record_prepare(struct tool_record_options *options);
 
+/* Whether the dynamic loader cannot load the recorder into the program, because it is static or has another C
+ * library. */
+bool tool_record_is_unloadable(const char *program);
 /* Returns 0, or an exit status after a message that says why the program cannot be profiled. */
 int tool_record_check_program(const char *program);
 /* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit
@@ -96,6 +101,9 @@ struct tool_record_end {
 };
 /* Runs the program under the recorder until it ends. Returns the exit status. */
 int tool_record_run(const struct tool_record_options *options, struct tool_record_end *end);
+/* Returns how many samples all threads have begun, from the shared counters in the file. *bytes becomes the size of the
+ * file. */
+uint64_t tool_record_samples(const char *file, uint64_t *bytes);
 /* Becomes the program. If that fails, prints why and returns the exit status. */
 int tool_record_exec(char **program);
 /* Says why nothing was recorded. `end` is null for a process that the tool did not start. */

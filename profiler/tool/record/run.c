@@ -74,9 +74,14 @@ static void set_environment(const struct tool_record_options *options, const cha
 	char *text = NULL;
 
 	/* The file comes last: its name may contain anything. */
-	if (asprintf(&text, "kind=%u;interval=%llu;mode=%s;crosscheck=%s;follow=%d;wall=%d;file=%s",
-		     options->kind, options->interval, options->mode, options->crosscheck,
-		     options->follow, options->by_calls, options->file) < 0)
+	if (asprintf(&text,
+		     "kind=%u;interval=%llu;ticks=%s;mode=%s;crosscheck=%s;follow=%d;resident=%d;"
+		     "wall=%d;"
+		     "file=%s",
+		     options->kind, options->interval,
+		     options->ticks != NULL ? options->ticks : "any", options->mode,
+		     options->crosscheck, options->follow, options->is_resident, options->by_calls,
+		     options->file) < 0)
 		_exit(TOOL_STATUS_CANNOT_RUN);
 	setenv("INCSTACK_HEAP", text, 1);
 	if (asprintf(&text, "%s%s%s", preload, others != NULL && *others ? ":" : "",
@@ -122,9 +127,7 @@ static int has_started(int failed)
 	return got <= 0;
 }
 
-/* Returns how many samples all threads have begun, from the shared counters in the file. *bytes becomes the size of
- * the file. */
-static uint64_t samples_so_far(const char *file, uint64_t *bytes)
+uint64_t tool_record_samples(const char *file, uint64_t *bytes)
 {
 	static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
@@ -147,7 +150,7 @@ static uint64_t samples_so_far(const char *file, uint64_t *bytes)
 static void show_progress(const struct tool_record_options *options, unsigned seconds)
 {
 	uint64_t bytes;
-	const uint64_t samples = samples_so_far(options->file, &bytes);
+	const uint64_t samples = tool_record_samples(options->file, &bytes);
 	const bool is_sampled =
 		options->kind == INCSTACK__TRACEFILE_OF_CPU || options->interval > 1;
 	char size[32];

@@ -109,13 +109,25 @@ static size_t fold(const struct incstack_profile_frame *frames, size_t count, st
 
 /* ---- a context ------------------------------------------------------------------- */
 
+/* The mark of a frame whose caller was found by the frame pointer. */
+static void put_frame(const struct tool_report *report, const struct incstack_profile_frame *frame,
+		      FILE *out)
+{
+	static const char before[] = "(fp) ";
+	size_t columns = report->wish->columns;
+
+	columns = columns > 40 ? columns - 20 : 20;
+	if (frame->flags & INCSTACK_OBJECT_POINTER) {
+		fputs(before, out);
+		columns -= sizeof(before) - 1;
+	}
+	tool_report_place(frame->name, frame->name_length, frame->file, frame->line, columns, out);
+}
+
 static void put_line(const struct tool_report *report, const struct line *line, FILE *out)
 {
-	const unsigned columns = report->wish->columns;
-
 	if (line->frame != NULL)
-		tool_report_place(line->frame->name, line->frame->name_length, line->frame->file,
-				  line->frame->line, columns > 40 ? columns - 20 : 20, out);
+		put_frame(report, line->frame, out);
 	else if (line->period == 1)
 		fprintf(out, "... which calls itself, %u deep\n", line->times);
 	else

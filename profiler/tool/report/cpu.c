@@ -51,7 +51,7 @@ static void print_interval(const struct tool_report *report, FILE *out)
 {
 	const struct tool_ticks all =
 		tool_ticks_of(incstack__tracefile_reader_totals(report->reader)->tally.ticks);
-	const uint64_t signals = all.expected - all.lost;
+	const uint64_t signals = all.expected - all.merged;
 	const uint64_t asked = report->replay->interval;
 	char wanted[32];
 	char reached[32];

@@ -53,6 +53,14 @@ static void print_unknown(const struct incstack__tracefile_totals *totals, FILE 
 		fprintf(out, "warning: %s; what it had not written yet is missing\n", how);
 }
 
+/* Whether the file is a copy that was made while the process was recorded. */
+static bool is_running(const struct tool_report *report)
+{
+	const struct incstack__moment *moment = incstack__tracefile_reader_moment(report->reader);
+
+	return moment != NULL && !(moment->head.flags & INCSTACK__MOMENT_OF_END);
+}
+
 void tool_report_end(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__tracefile_totals *totals =
@@ -60,6 +68,10 @@ void tool_report_end(const struct tool_report *report, FILE *out)
 	const int status = (int)(totals->end & 0xffff);
 	const int known = totals->end != 0;
 
+	if (is_running(report)) {
+		fprintf(out, "The process went on after this snapshot.\n");
+		return;
+	}
 	if (totals->tally.flags & INCSTACK__TRACEFILE_TALLY_EXEC) {
 		fprintf(out, "The process became another program (exec).\n");
 		return;

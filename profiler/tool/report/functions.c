@@ -28,7 +28,8 @@ struct view {
 static const struct view views[] = {
 	{"allocated", "bytes", true, true, false},     {"allocations", "calls", true, false, false},
 	{"temporary", "temp", true, false, false},     {"live at peak", "peak", true, true, false},
-	{"live at exit", "exit", true, true, false},   {"CPU time", "time", true, true, true},
+	{"live at exit", "exit", true, true, false},   {"resident", "resid", true, false, false},
+	{"swapped", "swap", true, false, false},       {"CPU time", "time", true, true, true},
 	{"wall-clock time", "time", true, true, true}, {"samples", "samples", false, false, false},
 };
 

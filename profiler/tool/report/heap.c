@@ -11,6 +11,8 @@
 static const struct tool_report_section contexts[] = {
 	{"live at peak", "Live at the peak", true},
 	{"live at exit", "Still live at exit", true},
+	{"resident", "Live and resident", true},
+	{"swapped", "Live and swapped out", true},
 	{"allocated", "Allocated", false},
 	{"allocations", "Allocations", false},
 	{"temporary", "Temporary allocations", false},
@@ -52,6 +54,7 @@ static void print_totals(const struct tool_report *report, FILE *out)
 				? 100.0 * (double)replay->temporary / (double)replay->calls
 				: 0.0);
 	tool_report_memory(report, out);
+	tool_report_resident(report, out);
 	if (tool_report_is_attached(report))
 		tool_report_ticks(report, out);
 }

@@ -121,6 +121,43 @@ static void put_memory(yajl_gen json, const struct tool_report *report,
 	yajl_gen_map_close(json);
 }
 
+/* What was resident, in bytes; null if nobody has looked. */
+static void put_resident(yajl_gen json, const struct tool_report *report)
+{
+	const struct incstack__moment *moment = incstack__tracefile_reader_moment(report->reader);
+	const struct incstack__resident *resident = &report->replay->resident;
+
+	put_key(json, "resident");
+	if (resident->resident == NULL) {
+		yajl_gen_null(json);
+		return;
+	}
+	yajl_gen_map_open(json);
+	put_number(json, "time_ns", moment->head.time_ns);
+	put_number(json, "took_ns", moment->head.took_ns);
+	put_number(json, "allocations_meanwhile", moment->head.calls);
+	put_number(json, "requested", resident->requested);
+	put_number(json, "live", resident->live);
+	put_number(json, "live_swapped", resident->live_swapped);
+	put_number(json, "live_anonymous", resident->live_anonymous);
+	put_number(json, "live_unmapped", resident->outside);
+	put_number(json, "held", resident->held);
+	put_number(json, "allocator", resident->rest[INCSTACK__OWNER_ALLOCATOR]);
+	put_number(json, "fragmented", resident->shared);
+	put_number(json, "stacks", resident->rest[INCSTACK__OWNER_STACKS]);
+	put_number(json, "files_written", resident->rest[INCSTACK__OWNER_FILES]);
+	put_number(json, "other", resident->rest[INCSTACK__OWNER_OTHER]);
+	put_number(json, "anonymous", resident->anonymous);
+	put_number(json, "read_or_shared", resident->common);
+	put_number(json, "kernel_anonymous", moment->head.anonymous);
+	put_number(json, "kernel_lazy_free", moment->head.lazy);
+	put_number(json, "kernel_swapped", moment->head.swapped);
+	put_number(json, "files_and_shared", resident->file);
+	put_key(json, "partial");
+	yajl_gen_bool(json, (moment->head.flags & INCSTACK__MOMENT_PARTIAL) != 0);
+	yajl_gen_map_close(json);
+}
+
 static void put_traces(yajl_gen json, const struct tool_report *report,
 		       const struct incstack__tracefile_totals *totals)
 {
@@ -175,6 +212,7 @@ static void put_head(yajl_gen json, const struct tool_report *report)
 	put_end(json, totals->end);
 	put_kinds(json, report);
 	put_memory(json, report, totals);
+	put_resident(json, report);
 	put_traces(json, report, totals);
 	put_warnings(json, report);
 }
@@ -231,6 +269,10 @@ static void put_context(yajl_gen json, const struct tool_report *report, uint32_
 		yajl_gen_map_open(json);
 		put_place(json, frames[i].name, frames[i].name_length, frames[i].file,
 			  frames[i].line);
+		if (frames[i].flags & INCSTACK_OBJECT_POINTER) {
+			put_key(json, "by_frame_pointer");
+			yajl_gen_bool(json, 1);
+		}
 		yajl_gen_map_close(json);
 	}
 	yajl_gen_array_close(json);

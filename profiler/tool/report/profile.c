@@ -11,12 +11,20 @@
 #include "report.h"
 #include "profile/files.h"
 
-enum { KIND_PEAK = 3 }; /* which users see first */
+enum {
+	KIND_PEAK = 3, /* which users see first */
+	KIND_RESIDENT = 5,
+};
 
 static const struct incstack_profile_kind kinds[] = {
-	{"allocated", "bytes"},    {"allocations", "count"},
-	{"temporary", "count"},    [KIND_PEAK] = {"live at peak", "bytes"},
+	{"allocated", "bytes"},
+	{"allocations", "count"},
+	{"temporary", "count"},
+	[KIND_PEAK] = {"live at peak", "bytes"},
 	{"live at exit", "bytes"},
+	/* If somebody has looked which memory was resident. */
+	[KIND_RESIDENT] = {"resident", "bytes"},
+	{"swapped", "bytes"},
 };
 
 static const struct incstack_profile_kind cpu_kinds[] = {
@@ -39,7 +47,7 @@ static int has_values(const struct incstack__cct_values *values)
 
 /* Finds or adds the node of a frame. */
 static int child(struct incstack_profile *profile, uint32_t parent,
-		 const struct tool_symbols_frame *from, uint32_t *node)
+		 const struct tool_symbols_frame *from, uint32_t flags, uint32_t *node)
 {
 	const struct incstack_profile_frame frame = {
 		.size = sizeof(frame),
@@ -50,36 +58,47 @@ static int child(struct incstack_profile *profile, uint32_t parent,
 		.module = from->module,
 		.build_id = from->build_id,
 		.address = from->address,
-		.flags = from->is_inlined ? INCSTACK_OBJECT_VIRTUAL : 0};
+		.flags = flags | (from->is_inlined ? (uint32_t)INCSTACK_OBJECT_VIRTUAL : 0)};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
 
 /* Finds or adds the nodes of a code: one for its function, and below it one for each that is inlined there. */
 static int child_of_code(struct incstack_profile *profile, const struct tool_report *report,
-			 uint32_t parent, uint64_t code, uint32_t *node)
+			 uint32_t parent, const struct incstack__cct_node *context, uint32_t *node)
 {
+	const uint32_t flags = context->by_pointer ? INCSTACK_OBJECT_POINTER : 0;
 	size_t count;
 	const struct tool_symbols_frame *frames =
-		tool_symbols_frames(report->symbols, code, &count);
+		tool_symbols_frames(report->symbols, context->code, &count);
 	int error = 0;
 
 	*node = parent;
 	while (count-- > 0 && error == 0)
-		error = child(profile, *node, &frames[count], node);
+		error = child(profile, *node, &frames[count], flags, node);
 	return error;
 }
 
-/* Adds the weights of a context to a node. */
+/* Adds the weights of a node of the tree. */
 static int weigh(struct incstack_profile *profile, const struct tool_report *report, uint32_t node,
-		 uint32_t context)
+		 const struct incstack__cct_node *of)
 {
-	const struct incstack__cct_values *values = &report->replay->cct.nodes[context].values;
+	const struct incstack__resident *resident = &report->replay->resident;
+	const struct incstack__cct_values *values = &of->values;
+	const ptrdiff_t number = of - report->replay->cct.nodes;
 	uint64_t weights[WALL_KINDS + INCSTACK__STATES] = {
-		values->bytes, values->calls, values->temporary, values->peak, values->live};
+		values->bytes,
+		values->calls,
+		values->temporary,
+		values->peak,
+		values->live,
+		resident->resident != NULL ? resident->resident[number] : 0,
+		resident->resident != NULL ? resident->swapped[number] : 0,
+	};
 
 	if (tool_report_is_wall(report))
-		memcpy(weights + WALL_KINDS, incstack__times_of(&report->replay->times, context),
+		memcpy(weights + WALL_KINDS,
+		       incstack__times_of(&report->replay->times, (uint32_t)number),
 		       INCSTACK__STATES * sizeof(*weights));
 	return incstack_profile_add_weights(profile, node, weights);
 }
@@ -106,14 +125,14 @@ static int add_deep(struct incstack_profile *profile, const struct tool_report *
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
 	const struct incstack__cct_node *inner[INNERMOST];
 	uint32_t node;
-	int error = child(profile, outer, &middle, &node);
+	int error = child(profile, outer, &middle, 0, &node);
 
 	inner[0] = &nodes[context];
 	for (unsigned i = 1; i < INNERMOST; i++)
 		inner[i] = &nodes[inner[i - 1]->parent];
 	for (unsigned i = INNERMOST; i-- > 0 && error == 0;)
-		error = child_of_code(profile, report, node, inner[i]->code, &node);
-	return error != 0 ? error : weigh(profile, report, node, context);
+		error = child_of_code(profile, report, node, inner[i], &node);
+	return error != 0 ? error : weigh(profile, report, node, &nodes[context]);
 }
 
 uint64_t tool_report_deep(const struct tool_report *report)
@@ -177,8 +196,8 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 		nodes[i] = parent;
 		return 0;
 	}
-	error = child_of_code(profile, report, parent, context->code, &nodes[i]);
-	return error != 0 ? error : weigh(profile, report, nodes[i], i);
+	error = child_of_code(profile, report, parent, context, &nodes[i]);
+	return error != 0 ? error : weigh(profile, report, nodes[i], context);
 }
 
 static int fill(struct incstack_profile *profile, const struct tool_report *report)
@@ -227,11 +246,22 @@ static int create_wall(struct incstack_profile **profile)
 	return CREATE(all, profile);
 }
 
+/* Returns how many kinds a heap profile has. */
+static uint32_t heap_kinds(const struct tool_report *report)
+{
+	const struct incstack__resident *resident = &report->replay->resident;
+
+	if (resident->resident == NULL)
+		return KIND_RESIDENT;
+	return resident->live_swapped > 0 ? KIND_RESIDENT + 2 : KIND_RESIDENT + 1;
+}
+
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	int error = tool_report_is_wall(report)  ? create_wall(profile)
-		    : tool_report_is_cpu(report) ? CREATE(cpu_kinds, profile)
-						 : CREATE(kinds, profile);
+	int error = tool_report_is_wall(report) ? create_wall(profile)
+		    : tool_report_is_cpu(report)
+			    ? CREATE(cpu_kinds, profile)
+			    : incstack_profile_create(kinds, heap_kinds(report), profile);
 
 	if (error == 0) {
 		error = fill(*profile, report);

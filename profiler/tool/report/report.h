@@ -101,6 +101,8 @@ int tool_report_json(const struct tool_report *report, FILE *out);
 /* Prints the report for people: totals, then the functions, contexts and lines that weigh most. */
 void tool_report_print(const struct tool_report *report, FILE *out);
 
+/* pointers.c: says how much of the profile depends on frame pointers. */
+void tool_report_pointers(const struct tool_report *report, FILE *out);
 /* Parts of it: what was recorded, and what is wrong with it; the hottest contexts by a kind of weight;
  * how the process ended; a context of the tree, or of the profile, innermost frame first. */
 void tool_report_head(const struct tool_report *report, const char *title, FILE *out);
@@ -127,6 +129,8 @@ void tool_report_threads(const struct tool_report *report, FILE *out);
 void tool_report_sizes(const struct tool_report *report, FILE *out);
 /* memory.c: the memory of the process, which is more than what malloc handed out. */
 void tool_report_memory(const struct tool_report *report, FILE *out);
+/* resident.c: which memory was resident, if somebody has looked. */
+void tool_report_resident(const struct tool_report *report, FILE *out);
 /* Returns how more of it can be seen, or null. */
 const char *tool_report_hint(const struct tool_report *report);
 /* Whether the user wants to see this kind. */
@@ -184,7 +188,7 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
 void tool_sum_print(const struct tool_sum *sum, FILE *out);
 /* What became of the ticks. */
 struct tool_ticks {
-	uint64_t expected, failed, lost;
+	uint64_t expected, failed, merged;
 };
 struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
 

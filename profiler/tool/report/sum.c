@@ -87,8 +87,8 @@ struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS])
 
 	for (int i = 0; i < INCSTACK__TICKS; i++) {
 		incstack__tracefile_count(&all.expected, ticks[i]);
-		if (i >= INCSTACK__TICK_LOST_FIRST)
-			incstack__tracefile_count(&all.lost, ticks[i]);
+		if (i >= INCSTACK__TICK_MERGED_FIRST)
+			incstack__tracefile_count(&all.merged, ticks[i]);
 		else if (i >= INCSTACK__TICK_FAILED_FIRST)
 			incstack__tracefile_count(&all.failed, ticks[i]);
 	}
@@ -98,13 +98,13 @@ struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS])
 static void print_ticks(const struct tool_sum *sum, FILE *out)
 {
 	const struct tool_ticks all = tool_ticks_of(sum->ticks);
-	const uint64_t signals = all.expected - all.lost;
+	const uint64_t signals = all.expected - all.merged;
 
 	fprintf(out,
 		"incstack: expected=%" PRIu64 " taken=%" PRIu64 " queued=%" PRIu64
-		" failed=%" PRIu64 " lost=%" PRIu64,
+		" failed=%" PRIu64 " merged=%" PRIu64,
 		all.expected, sum->ticks[INCSTACK__TICK_TAKEN], sum->ticks[INCSTACK__TICK_QUEUED],
-		all.failed, all.lost);
+		all.failed, all.merged);
 	if (sum->has_time)
 		fprintf(out, " reached_ns=%" PRIu64, signals > 0 ? sum->cpu_ns / signals : 0);
 	fputc('\n', out);

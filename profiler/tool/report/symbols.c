@@ -254,6 +254,8 @@ static size_t find_special(struct tool_symbols *symbols, uint64_t code,
 {
 	if (code == INCSTACK__CCT_TRUNCATED)
 		return one("[callers unknown]", frames);
+	if (code == INCSTACK__CCT_POINTER)
+		return one("[callers unknown: frame pointer]", frames);
 	if (code == INCSTACK__CCT_NO_TRACE)
 		return one("[no trace]", frames);
 	if (code == INCSTACK__CCT_NO_THREAD)

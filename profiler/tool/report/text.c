@@ -190,6 +190,7 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 	print_damage(report, out);
 	tool_report_end(report, out);
 	print_notes(totals->notes, out);
+	tool_report_pointers(report, out);
 	print_deep(report, out);
 	fprintf(out,
 		"%" PRIu64 " trace%s of %" PRIu64 " thread%s, %u contexts, %.1f frames deep on "

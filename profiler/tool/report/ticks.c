@@ -15,8 +15,8 @@ static const char *const reasons[INCSTACK__TICKS] = {
 	[INCSTACK__TICK_NO_STACK] = "the stack was nearly used up",
 	[INCSTACK__TICK_UNLOADING] = "code was being unloaded",
 	[INCSTACK__TICK_NO_RECORD] = "the thread had just begun or was about to end",
-	[INCSTACK__TICK_MERGED] =
-		"the kernel's clock ticks less often; the next samples stand for these ticks",
+	[INCSTACK__TICK_MERGED] = "the clock ticked late or less often",
+	[INCSTACK__TICK_KERNEL] = "time in the kernel, where the events may not tick",
 };
 
 static const char *reason_of(const struct tool_report *report, int tick)
@@ -33,12 +33,12 @@ void tool_report_ticks(const struct tool_report *report, FILE *out)
 
 	fprintf(out,
 		"of %" PRIu64 " expected %s %" PRIu64 " gave a trace, %" PRIu64
-		" were queued, %" PRIu64 " failed, %" PRIu64 " were lost\n",
+		" were queued, %" PRIu64 " failed, %" PRIu64 " were merged into later samples\n",
 		all.expected, report->form->expected, ticks[INCSTACK__TICK_TAKEN],
-		ticks[INCSTACK__TICK_QUEUED], all.failed, all.lost);
+		ticks[INCSTACK__TICK_QUEUED], all.failed, all.merged);
 	for (int i = INCSTACK__TICK_FAILED_FIRST; i < INCSTACK__TICKS; i++)
 		if (ticks[i] > 0)
 			fprintf(out, "%12" PRIu64 " %s: %s\n", ticks[i],
-				i < INCSTACK__TICK_LOST_FIRST ? "failed" : "lost",
+				i < INCSTACK__TICK_MERGED_FIRST ? "failed" : "merged",
 				reason_of(report, i));
 }

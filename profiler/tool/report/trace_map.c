@@ -22,6 +22,7 @@
 #include "tool/files.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
+#include "tool/progress.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -67,21 +68,16 @@ static unsigned char *read_spool(const char *file, size_t *size)
 	return data;
 }
 
-/* Reads the rest. Returns other than 0 if there is nothing to add, or no memory for it. */
-static int read_rest(const char *file, const struct incstack__tracefile_header *header,
-		     struct rest *rest)
+/* Makes the rest of a spool, whose content is destroyed. Returns other than 0 if there is nothing to add, or no memory
+ * for it. */
+static int recover(unsigned char *data, size_t size, const char *file,
+		   const struct incstack__tracefile_header *header, struct rest *rest)
 {
-	const struct incstack__spool_header *spool;
-	size_t size = 0;
-	unsigned char *data;
+	const struct incstack__spool_header *spool =
+		data != NULL ? incstack__spool_header(data, size, header) : NULL;
 	int error = INCSTACK_EINVAL;
 
 	*rest = (struct rest){0};
-	/* A packed file is whole. */
-	if (header->version & INCSTACK__TRACEFILE_PACKED)
-		return INCSTACK_EINVAL;
-	data = read_spool(file, &size);
-	spool = data != NULL ? incstack__spool_header(data, size, header) : NULL;
 	if (spool != NULL) {
 		rest->pid = spool->pid;
 		rest->process_start = spool->process_start;
@@ -91,6 +87,23 @@ static int read_rest(const char *file, const struct incstack__tracefile_header *
 		fprintf(stderr,
 			"incstack: out of memory for what is in %s" INCSTACK__SPOOL_SUFFIX "\n",
 			tool_name(file));
+	return error;
+}
+
+/* Reads the spool of a file, and makes the rest of it. */
+static int read_rest(const char *file, const struct incstack__tracefile_header *header,
+		     struct rest *rest)
+{
+	size_t size = 0;
+	unsigned char *data;
+	int error;
+
+	*rest = (struct rest){0};
+	/* A packed file is whole. */
+	if (header->version & INCSTACK__TRACEFILE_PACKED)
+		return INCSTACK_EINVAL;
+	data = read_spool(file, &size);
+	error = recover(data, size, file, header, rest);
 	free(data);
 	return error;
 }
@@ -165,9 +178,12 @@ int tool_trace_map(const char *file, void **data, size_t *size, struct timespec 
 	int error = errno;
 
 	*data = NULL;
-	*size = failed ? 0 : (size_t)status.st_size;
 	if (!failed && read_header(fd, &header) == 0)
 		read_rest(file, &header, &rest);
+	/* A process that still runs may have written since its spool was read. What it has written then is in both, which a
+	 * reader finds out, while an older size would leave a hole. */
+	failed = failed || fstat(fd, &status) != 0;
+	*size = failed ? 0 : (size_t)status.st_size;
 	if (!failed) {
 		*data = map_with_room(fd, *size, rest.bytes);
 		failed = *data == MAP_FAILED;
@@ -256,6 +272,63 @@ void tool_trace_settle(const char *file)
 		close(fd);
 }
 
+/* ---- copying ---------------------------------------------------------------------------- */
+
+/* Writes a trace file, packed if that makes it smaller. Returns 0, INCSTACK_E* or INCSTACK_EIO. */
+static int write_packed(const void *data, size_t size, FILE *out)
+{
+	struct rest all = {.bytes = size};
+	int error = incstack__tracefile_pack(data, size, out);
+
+	if (error != INCSTACK_EINVAL && error != INCSTACK_ELIMIT)
+		return error;
+	all.blocks = (void *)(uintptr_t)data;
+	error = fflush(out) != 0 || append(fileno(out), 0, &all) != 0;
+	return error ? INCSTACK_EIO : 0;
+}
+
+/* Puts the parts behind each other: the whole blocks of the file, the rest, the moment. The process counts on, and what it
+ * has counted since would seem to be lost. */
+static size_t join(unsigned char *data, size_t size, const struct rest *rest,
+		   const struct tool_trace_seen *seen)
+{
+	size_t end = incstack__tracefile_end(data, size);
+
+	if (seen->counters != NULL && end >= INCSTACK__TRACEFILE_START)
+		memcpy(data + INCSTACK__TRACEFILE_HEADER_BYTES, seen->counters,
+		       INCSTACK__TRACEFILE_COUNTERS_BYTES);
+	if (rest->bytes > 0)
+		memcpy(data + end, rest->blocks, rest->bytes);
+	end += rest->bytes;
+	memcpy(data + end, seen->moment, seen->moment_bytes);
+	return end + seen->moment_bytes;
+}
+
+int tool_trace_copy(const struct tool_trace_seen *seen, FILE *out)
+{
+	static struct incstack__tracefile_header header;
+	const int fd = tool_files_input(seen->file);
+	struct rest rest = {0};
+	void *data = MAP_FAILED;
+	int error = INCSTACK_EIO;
+
+	if (fd >= 0 && read_header(fd, &header) == 0) {
+		error = INCSTACK_ENOMEM;
+		if (recover(seen->spool, seen->spool_bytes, seen->file, &header, &rest) !=
+		    INCSTACK_ENOMEM)
+			data = map_with_room(fd, seen->bytes, rest.bytes + seen->moment_bytes);
+	}
+	if (data != MAP_FAILED) {
+		watch(seen->file, data, seen->bytes);
+		error = write_packed(data, join(data, seen->bytes, &rest, seen), out);
+		munmap(data, seen->bytes + rest.bytes + seen->moment_bytes);
+	}
+	free(rest.blocks);
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
 /* ---- packing ---------------------------------------------------------------------------- */
 
 /* Returns the file as it is before it is packed, with the names behind its last block; null: no memory. */
@@ -322,7 +395,10 @@ bool tool_trace_pack(const char *file, const struct tool_resolved *names)
 
 	if (to < 0)
 		return false;
+	tool_progress_phase("packing the trace file");
+	tool_progress_start(file);
 	error = pack_into(file, names, to);
+	tool_progress_end();
 	if (error == INCSTACK_EIO)
 		why = strerror(errno);
 	else if (error == INCSTACK_ENOMEM)

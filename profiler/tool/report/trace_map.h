@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "resolve.h"
@@ -24,5 +26,20 @@ void tool_trace_settle(const char *file);
 bool tool_trace_pack(const char *file, const struct tool_resolved *names);
 /* Writes a trace file with names as another file. Returns an exit status. */
 int tool_trace_name_copy(const char *file, const struct tool_resolved *names, const char *output);
+
+/* What somebody saw of a trace file whose process still runs: first the counters, then the spool, then the size of the
+ * file. */
+struct tool_trace_seen {
+	const char *file;
+	unsigned char *counters; /* the counters area; null: as they are when the file is copied */
+	unsigned char *spool;    /* aligned to 64; its content is destroyed; null: there is none */
+	size_t spool_bytes;
+	size_t bytes;       /* of the file */
+	const void *moment; /* a block that comes last */
+	size_t moment_bytes;
+};
+/* Writes a trace file that has what the process had recorded by then. Returns 0, INCSTACK_E*, or INCSTACK_EIO with its
+ * errno. */
+int tool_trace_copy(const struct tool_trace_seen *seen, FILE *out);
 
 #endif

@@ -15,7 +15,8 @@
 #include "trace/shared.h"
 #include "unwind_info.h"
 
-enum { POOLS = 64, STRIDE = INCSTACK__POOL_STRIDE };
+/* The number of a thunk has 18 bits (object.h). */
+enum { POOLS = 63, STRIDE = INCSTACK__POOL_STRIDE };
 enum { CODE = INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES };
 /* The offset of the unwind information, which follows the cells and the barrier records. */
 enum { INFO = STRIDE - 2 * INCSTACK__UNWIND_INFO_BYTES - 256 };

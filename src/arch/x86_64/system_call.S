@@ -5,7 +5,6 @@
  */
 	.text
 	.globl incstack__system_call
-	.hidden incstack__system_call
 	.type incstack__system_call, @function
 	.balign 16
 incstack__system_call:

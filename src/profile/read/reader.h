@@ -19,6 +19,7 @@ int incstack__read_folded(struct incstack__reader *reader);
 int incstack__read_pprof(struct incstack__reader *reader);
 int incstack__read_speedscope(struct incstack__reader *reader);
 int incstack__read_firefox(struct incstack__reader *reader);
+int incstack__read_otlp(struct incstack__reader *reader);
 
 /* Stores the reason and returns EFORMAT. */
 int incstack__refuse(struct incstack__reader *reader, const char *why);

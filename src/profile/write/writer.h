@@ -35,6 +35,7 @@ extern const struct incstack__writer_ops incstack__write_pprof;
 extern const struct incstack__writer_ops incstack__write_speedscope;
 extern const struct incstack__writer_ops incstack__write_firefox;
 extern const struct incstack__writer_ops incstack__write_html;
+extern const struct incstack__writer_ops incstack__write_otlp;
 
 /* Writes the threads of the timeline for the Firefox Profiler. */
 int incstack__write_threads(const struct incstack_profile *profile, FILE *stream);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static void allocate(void)
+__attribute__((unused)) static void allocate(void)
 {
 	void *volatile block = malloc(32);
 

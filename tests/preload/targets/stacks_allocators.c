@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack heap traces: 1000
+ * incstack heap returns: 0
  * incstack heap equal: by_malloc by_others
  * incstack heap says: still live at exit 0 B
  *

@@ -11,7 +11,7 @@
 
 static const enum incstack_profile_format readable[] = {
 	INCSTACK_FORMAT_FOLDED, INCSTACK_FORMAT_PPROF, INCSTACK_FORMAT_SPEEDSCOPE,
-	INCSTACK_FORMAT_FIREFOX};
+	INCSTACK_FORMAT_FIREFOX, INCSTACK_FORMAT_OTLP};
 enum { READABLE = sizeof(readable) / sizeof(readable[0]) };
 
 static uint32_t next_random(uint32_t *state)

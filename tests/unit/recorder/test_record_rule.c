@@ -27,6 +27,13 @@ bool incstack__record_host_knows(uintptr_t address)
 	return knows;
 }
 
+int incstack__record_pointer_rule(uintptr_t address, struct incstack_rule *rule)
+{
+	(void)address;
+	(void)rule;
+	return INCSTACK_EUNWIND;
+}
+
 static int find_native(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	(void)context;

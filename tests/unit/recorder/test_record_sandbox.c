@@ -13,8 +13,15 @@
 
 struct incstack__recording incstack__recording;
 static int own_calls[] = {-1, -1};
+static unsigned restricted;
+
+static void count_filter(void)
+{
+	restricted++;
+}
+
 const struct incstack__kind *incstack__kind =
-	&(const struct incstack__kind){.system_calls = own_calls};
+	&(const struct incstack__kind){.system_calls = own_calls, .restricted = count_filter};
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static uint64_t notes;
 static unsigned exits, shares, quiets, awaited;
@@ -176,9 +183,11 @@ START_TEST(calls_of_one_kind)
 	begin();
 	forbid_call(SYS_timer_create, SECCOMP_RET_KILL_PROCESS);
 	nothing_happened();
+	ck_assert_uint_eq(restricted, 1); /* by a filter that lets the recording go on */
 	own_calls[0] = SYS_timer_create;
 	forbid_call(SYS_timer_create, SECCOMP_RET_KILL_PROCESS);
 	own_calls[0] = -1;
+	ck_assert_uint_eq(restricted, 1);
 	recording_ended();
 }
 END_TEST

@@ -126,6 +126,13 @@ START_TEST(kinds_of_recording)
 	ck_assert(created_embedder.signals.find_rule == incstack__record_find_rule);
 	ck_assert(cpu->on_thread_begin == incstack__serve_thread);
 	ck_assert_uint_eq(begun, 1);
+	ck_assert_uint_eq(chosen, 1);
+	ck_assert_uint_eq(ticking, 1);
+	ck_assert_int_eq(incstack__recording.ticks, INCSTACK__TICKS_OF_ANY);
+	ck_assert_ptr_nonnull(start_with("kind=1;ticks=timers;file=%s"));
+	ck_assert_int_eq(incstack__recording.ticks, INCSTACK__TICKS_OF_TIMERS);
+	ck_assert_ptr_nonnull(start_with("kind=1;ticks=events;file=%s"));
+	ck_assert_int_eq(incstack__recording.ticks, INCSTACK__TICKS_OF_EVENTS);
 	ck_assert_int_eq(incstack__recording.elapsed, 0);
 	ck_assert_ptr_nonnull(start_with("kind=1;elapsed=1;file=%s"));
 	ck_assert_int_eq(incstack__recording.elapsed, 1);

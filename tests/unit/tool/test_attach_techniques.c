@@ -107,6 +107,12 @@ void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count)
 	note("dropped %d; ", (int)count);
 }
 
+void tool_attach_file_moment(struct tool_attach_file *file)
+{
+	(void)file;
+	note("moment; ");
+}
+
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count)
 {
 	(void)file;

@@ -5,6 +5,7 @@
  */
 #include "tool/foreign.c"
 #include "tool/names.c"
+#include "tool/progress.c"
 #include "tool/report/trace_map.c"
 
 #include <check.h>

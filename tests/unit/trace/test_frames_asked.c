@@ -195,6 +195,41 @@ START_TEST(walks_after_a_left_operation)
 }
 END_TEST
 
+/* ---- room for rules ------------------------------------------------------------------------ */
+
+/* Walks in a runtime without stacks. Returns how many rules were asked for. */
+static unsigned asked_in(struct incstack_runtime *alone)
+{
+	const struct incstack_top top = hand_top(TOP, 0);
+	const struct incstack_frames_place place = {
+		.runtime = alone, .low = (uintptr_t)hand.words, .high = hand_high()};
+	asked = 0;
+	ck_assert_int_eq(incstack_frames_begin(&frames, &place, &top), 0);
+	while (incstack_frames_next(&frames) > 0)
+		continue;
+	return asked;
+}
+
+START_TEST(keeps_rules_where_there_is_room)
+{
+	struct incstack_runtime *alone;
+	struct incstack_embedder embedder = hand_embedder();
+	embedder.code.find_rule = count_find_rule;
+	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	hand_open((struct incstack_options){.distance = 1});
+	ck_assert_int_eq(incstack_runtime_create(&options, &alone), 0);
+	const unsigned all = asked_in(alone);
+	ck_assert_uint_gt(all, TOP);
+	ck_assert_uint_eq(asked_in(alone), all);
+	ck_assert_int_eq(incstack_runtime_reserve(alone), 0);
+	ck_assert_uint_eq(asked_in(alone), all);
+	ck_assert_uint_eq(asked_in(alone), 0);
+	ck_assert_int_eq(incstack_runtime_reserve(NULL), INCSTACK_EINVAL);
+	incstack_runtime_destroy(alone);
+	hand_close();
+}
+END_TEST
+
 /* ---- bad arguments ------------------------------------------------------------------------ */
 
 START_TEST(refuses_bad_arguments)
@@ -235,6 +270,7 @@ int main(void)
 	tcase_add_test(tc, interrupted_asks_nobody_else);
 	tcase_add_test(tc, interrupted_asks_quickly);
 	tcase_add_test(tc, interrupted_misses_rules);
+	tcase_add_test(tc, keeps_rules_where_there_is_room);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("what it refuses");
 	tcase_add_test(tc, refuses_a_busy_stack);

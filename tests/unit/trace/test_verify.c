@@ -134,8 +134,8 @@ static struct reached reach_from_top(void)
 
 static bool agrees(struct reached reached)
 {
-	reached.r.end = reached.objects + FRAMES;
-	return incstack__fast_walk_agrees(hand.s, reached.at, reached.objects, &reached.r);
+	return incstack__fast_walk_agrees(hand.s, reached.at, reached.objects,
+					  reached.objects + FRAMES, &reached.r.fp);
 }
 
 START_TEST(fast_walk_is_compared)

@@ -123,6 +123,31 @@ START_TEST(a_block_cut_off_is_counted)
 }
 END_TEST
 
+/* Adds a batch with these objects to a file, and returns what is wrong with it. */
+static const char *problem_of(struct incstack__tracefile_batch batch, const void *payload)
+{
+	struct incstack__tracefile_block block = {.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC,
+						  .type = INCSTACK__TRACEFILE_BATCH,
+						  .length = sizeof(batch) + batch.object_bytes};
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_event event;
+
+	start_file();
+	memcpy(file + file_bytes + sizeof(block), &batch, sizeof(batch));
+	memcpy(file + file_bytes + sizeof(block) + sizeof(batch), payload, batch.object_bytes);
+	block.checksum = incstack__tracefile_block_sum(block, file + file_bytes + sizeof(block));
+	memcpy(file + file_bytes, &block, sizeof(block));
+	file_bytes += sizeof(block) + block.length;
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_next(reader, &event), 0);
+	problem = incstack__tracefile_reader_problem(reader);
+	if (problem.what)
+		ck_assert_uint_eq(problem.offset, INCSTACK__TRACEFILE_START);
+	incstack__tracefile_close(reader);
+	return problem.what;
+}
+
 /* The caller of object 0 is 1, and the caller of 1 is 0. */
 START_TEST(a_ring_of_objects_is_refused)
 {
@@ -134,26 +159,50 @@ START_TEST(a_ring_of_objects_is_refused)
 		1,
 		0};
 	const struct incstack__tracefile_batch batch = {1, 2, 1, sizeof(payload), 0, 0};
-	struct incstack__tracefile_block block = {.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC,
-						  .type = INCSTACK__TRACEFILE_BATCH,
-						  .length = sizeof(batch) + sizeof(payload)};
-	struct incstack__tracefile_reader *reader;
-	struct incstack__tracefile_problem problem;
-	struct incstack__tracefile_event event;
 
-	start_file();
-	memcpy(file + file_bytes + sizeof(block), &batch, sizeof(batch));
-	memcpy(file + file_bytes + sizeof(block) + sizeof(batch), payload, sizeof(payload));
-	block.checksum = incstack__tracefile_block_sum(block, file + file_bytes + sizeof(block));
-	memcpy(file + file_bytes, &block, sizeof(block));
-	file_bytes += sizeof(block) + block.length;
-	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_int_eq(incstack__tracefile_next(reader, &event), 0);
-	problem = incstack__tracefile_reader_problem(reader);
-	ck_assert_ptr_nonnull(problem.what);
-	ck_assert_str_eq(problem.what, "the parent of a frame object is malformed");
-	ck_assert_uint_eq(problem.offset, INCSTACK__TRACEFILE_START);
-	incstack__tracefile_close(reader);
+	ck_assert_pstr_eq(problem_of(batch, payload), "the parent of a frame object is malformed");
+}
+END_TEST
+
+/* A frame of a base, and a trace that says it equals one that many objects back. */
+START_TEST(a_repeated_trace_is_checked)
+{
+	enum { REPEATED = 2 << INCSTACK__TRACEFILE_LENGTH_SHIFT | INCSTACK__TRACEFILE_REPEATED };
+	const char *malformed = "a repeated trace is malformed";
+	unsigned char payload[] = {1 << INCSTACK__TRACEFILE_LENGTH_SHIFT |
+					   INCSTACK__TRACEFILE_PARENT_BASE,
+				   2, REPEATED, 1, 0};
+	struct incstack__tracefile_batch batch = {1, 1, 2, sizeof(payload), 0, 0};
+
+	ck_assert_ptr_null(problem_of(batch, payload));
+	payload[3] = 2; /* before the first object */
+	ck_assert_pstr_eq(problem_of(batch, payload), malformed);
+	payload[3] = 0; /* an object that does not exist yet */
+	ck_assert_pstr_eq(problem_of(batch, payload), malformed);
+	payload[3] = 1;
+	payload[2] += 1 << INCSTACK__TRACEFILE_LENGTH_SHIFT; /* three bytes */
+	ck_assert_pstr_eq(problem_of(batch, payload), malformed);
+	payload[2] = REPEATED +
+		     (2 << INCSTACK__TRACEFILE_LENGTH_SHIFT); /* four, of which two are there */
+	ck_assert_pstr_eq(problem_of(batch, payload), malformed);
+	payload[2] = REPEATED;
+	payload[0] -= INCSTACK__TRACEFILE_PARENT_BASE; /* in the middle of a run */
+	ck_assert_pstr_eq(problem_of(batch, payload), "the last frame object has no parent");
+	batch.objects = 2;
+	ck_assert_pstr_eq(problem_of(batch, payload), "a frame object is malformed");
+	payload[0] += INCSTACK__TRACEFILE_PARENT_BASE;
+	ck_assert_pstr_eq(problem_of(batch, payload),
+			  "there are fewer frame objects than the batch says");
+	batch.objects = 0;
+	ck_assert_pstr_eq(problem_of(batch, payload),
+			  "there are more frame objects than the batch says");
+	batch.objects = batch.traces = 1;
+	ck_assert_pstr_eq(problem_of(batch, payload),
+			  "there are more runs of frame objects than traces");
+	batch.traces = 3;
+	ck_assert_pstr_eq(problem_of(batch, payload), "a trace has no frame object");
+	batch.traces = sizeof(payload) + 1;
+	ck_assert_pstr_eq(problem_of(batch, payload), "the parts of a batch do not add up");
 }
 END_TEST
 
@@ -167,6 +216,7 @@ int main(void)
 	tcase_add_test(tests, lies_with_right_checksums_do_no_harm);
 	tcase_add_test(tests, a_block_cut_off_is_counted);
 	tcase_add_test(tests, a_ring_of_objects_is_refused);
+	tcase_add_test(tests, a_repeated_trace_is_checked);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -148,6 +148,29 @@ START_TEST(a_parent_may_be_far_back)
 }
 END_TEST
 
+/* A trace that shares all objects of an earlier trace, or begins in its middle, takes three bytes, or
+ * five if it is far back. */
+START_TEST(a_shared_trace_takes_a_few_bytes)
+{
+	struct made *made = calloc(1, sizeof(*made));
+	struct incstack_frame_object *chain;
+	const uint32_t depth = _i == 0 ? 100 : DEEP;
+	size_t once;
+
+	ck_assert_ptr_nonnull(made);
+	chain = make_chain(made, 0x401000, 16, depth, NULL);
+	add_trace(made, chain);
+	once = write_file(made);
+	for (uint32_t i = 0; i < made->objects_made; i++)
+		made->objects[i].position = -1;
+	add_trace(made, chain);
+	add_trace(made, &chain[depth - 10]);
+	ck_assert_uint_eq(write_file(made) - once, _i == 0 ? 3 + 3 : 5 + 3);
+	check_file(made);
+	free(made);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("objects of trace files");
@@ -155,6 +178,7 @@ int main(void)
 
 	tcase_add_test(tests, repeated_callers_take_a_byte_each);
 	tcase_add_test(tests, a_parent_may_be_far_back);
+	tcase_add_loop_test(tests, a_shared_trace_takes_a_few_bytes, 0, 2);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

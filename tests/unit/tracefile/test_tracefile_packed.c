@@ -128,7 +128,7 @@ START_TEST(random_streams_become_the_same_bytes)
 		make_random_file(seed, seed % 20);
 		goes_round(file, file_bytes);
 	}
-	make_random_file(7, 220); /* several groups */
+	make_random_file(7, 240); /* several groups */
 	ck_assert_uint_gt(file_bytes, 2 * INCSTACK__PACKED_GROUP_BYTES);
 	goes_round(file, file_bytes);
 	ck_assert_uint_lt(packed_bytes, file_bytes / 2);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,8 +32,9 @@ static int attach(struct tool_record_options *options)
 		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
 			      "--follow-children");
 	if (options->by_calls)
-		return refuse("--pid takes no --wall=calls: the recorder cannot be loaded into a process "
-			      "that runs; --wall lets the kernel report the waits");
+		return refuse(
+			"--pid takes no --wall=calls: the recorder cannot be loaded into a process "
+			"that runs; --wall lets the kernel report the waits");
 	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP && options->interval != 1)
 		return refuse("--pid takes no --interval: the kernel stops the process at each "
 			      "call, recorded or not");
@@ -61,6 +63,14 @@ static int launch(struct tool_record_options *options)
 	return status != 0 ? status : tool_attach(options, 0, 0);
 }
 
+/* Whether the kernel has to sample a program that is run, and can do what the options ask for. */
+static bool needs_kernel(const struct tool_record_options *options)
+{
+	return options->kind == INCSTACK__TRACEFILE_OF_CPU && !options->mode &&
+	       !options->crosscheck && !options->follow && options->program[0] &&
+	       tool_record_is_unloadable(options->program[0]);
+}
+
 int tool_attach_or_record(struct tool_record_options *options)
 {
 	if (options->pid)
@@ -69,5 +79,7 @@ int tool_attach_or_record(struct tool_record_options *options)
 		return refuse("--duration needs --pid");
 	if (options->is_wall)
 		return launch(options);
+	if (needs_kernel(options))
+		return tool_attach(options, 0, 0);
 	return tool_record(options);
 }

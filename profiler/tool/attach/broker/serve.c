@@ -79,6 +79,17 @@ static int serve_memory(void *context, request_of *request, struct tool_jail_ser
 	return served->fd < 0 ? errno : 0;
 }
 
+/* Which pages are in memory, but not their content. */
+static int serve_pages(void *context, request_of *request, struct tool_jail_served *served)
+{
+	static const char *const names[TOOL_ATTACH_PAGES] = {"pagemap", "smaps_rollup"};
+
+	if (request->numbers[0] >= TOOL_ATTACH_PAGES)
+		return EINVAL;
+	served->fd = open_own(context, names[request->numbers[0]]);
+	return served->fd < 0 ? errno : 0;
+}
+
 static int name_facts(request_of *request, char *name, size_t size)
 {
 	static const char *const names[TOOL_ATTACH_FACTS] = {"cmdline", "status",  "auxv",
@@ -263,4 +274,5 @@ const struct tool_jail_row tool_attach_rows[TOOL_ATTACH_ROWS] = {
 	{TOOL_ATTACH_REQUEST_PROBES_OPEN, serve_probes_open},
 	{TOOL_ATTACH_REQUEST_PROBES_CLOSE, serve_probes_close},
 	{TOOL_ATTACH_REQUEST_CHILDREN, serve_children},
+	{TOOL_ATTACH_REQUEST_PAGES, serve_pages},
 };

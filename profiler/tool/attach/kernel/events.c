@@ -48,7 +48,9 @@ static struct perf_event_attr attributes(uint64_t interval)
 		.config = PERF_COUNT_SW_TASK_CLOCK,
 		.sample_period = interval,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
-			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER,
+		.exclude_callchain_kernel = 1,
 		.sample_regs_user = 1u << REGISTER_FP | 1u << REGISTER_SP | 1u << REGISTER_PC,
 		.sample_stack_user = COPY_BYTES,
 		.read_format = PERF_FORMAT_LOST,

@@ -159,25 +159,46 @@ static bool is_inherited(const struct tool_attach_events *events, pid_t tid, uin
 	return has_own;
 }
 
-/* The words of a sample: pid and tid, time, id, period, kind of registers, the registers, the size of
- * the copy, the copy, how much of it was read. */
+/* Sets the addresses that the kernel has found by frame pointers: their number is at a word of a record. A word
+ * before them says that they are of the process, not of the kernel. Returns where they end; 0: nowhere. */
+static size_t take_chain(const struct record *record, size_t at, struct tool_attach_stack *stack)
+{
+	const uint64_t *chain = record->words + at + 1;
+	uint64_t count = record->words[at];
+
+	if (count >= record->count - at)
+		return 0;
+	stack->chain = chain;
+	stack->chain_count = count;
+	if (count > 0 && chain[0] == (uint64_t)PERF_CONTEXT_USER) {
+		stack->chain++;
+		stack->chain_count--;
+	}
+	return at + 1 + count;
+}
+
+/* The words of a sample: pid and tid, time, id, period, the number of addresses, these, kind of registers, the
+ * registers, the size of the copy, the copy, how much of it was read. */
 static void pass_sample(const struct tool_attach_events *events, const struct record *record,
 			const struct handler *handler)
 {
-	enum { STACK = 8 };
+	enum { CHAIN = 4, STACK = 4 };
 	const uint64_t *words = record->words;
 	struct tool_attach_report report = {.tid = (pid_t)(words[0] >> 32), .time = words[1]};
 	struct tool_attach_stack *stack = &report.stack;
+	size_t at;
 
 	if (record->count < SAMPLE_WORDS || (pid_t)words[0] != events->pid ||
 	    is_inherited(events, report.tid, words[2]))
 		return;
-	stack->is_native = words[4] == PERF_SAMPLE_REGS_ABI_64 && record->count > STACK;
+	at = take_chain(record, CHAIN, stack);
+	stack->is_native =
+		at != 0 && record->count > at + STACK && words[at] == PERF_SAMPLE_REGS_ABI_64;
 	if (stack->is_native) {
-		stack->fp = words[5];
-		stack->sp = words[6];
-		stack->pc = words[7];
-		take_stack(record, STACK, stack);
+		stack->fp = words[at + 1];
+		stack->sp = words[at + 2];
+		stack->pc = words[at + 3];
+		take_stack(record, at + STACK, stack);
 	}
 	report.kind = words[3] == TOOL_ATTACH_SWITCH_PERIOD ? TOOL_ATTACH_LEFT : TOOL_ATTACH_TICK;
 	handler->handle(handler->context, &report);

@@ -378,6 +378,11 @@ bool tool_attach_file_failed(const struct tool_attach_file *file)
 	return file->failed;
 }
 
+void tool_attach_file_block(struct tool_attach_file *file, const void *block, size_t bytes)
+{
+	append(file, block, (int64_t)bytes);
+}
+
 int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns)
 {
 	if (!file->newest && !log_of_unknown(file))

@@ -36,6 +36,10 @@ void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick w
 void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count);
 /* Sets a bit of enum incstack__tracefile_note. */
 void tool_attach_file_note(struct tool_attach_file *file, unsigned note);
+/* Adds a block that is complete. */
+void tool_attach_file_block(struct tool_attach_file *file, const void *block, size_t bytes);
+/* moment.c: adds which pages of the process are in memory. */
+void tool_attach_file_moment(struct tool_attach_file *file);
 /* Adds ticks of unknown threads, for whose samples there was no room. */
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count);
 /* The thread has ended: what is left of it is written. */

@@ -88,6 +88,14 @@ int tool_attach_ask_memory(void)
 	return fd;
 }
 
+int tool_attach_ask_pages(enum tool_attach_pages which)
+{
+	int fd;
+
+	ask_plainly(TOOL_ATTACH_REQUEST_PAGES, which, &fd);
+	return fd;
+}
+
 int tool_attach_ask_output(char **path)
 {
 	static const uint64_t none[TOOL_JAIL_NUMBERS];

@@ -25,8 +25,12 @@ enum tool_attach_request {
 	TOOL_ATTACH_REQUEST_PROBES_OPEN,
 	TOOL_ATTACH_REQUEST_PROBES_CLOSE,
 	TOOL_ATTACH_REQUEST_CHILDREN, /* the answer: whether some have to wait */
+	TOOL_ATTACH_REQUEST_PAGES,    /* an enum tool_attach_pages */
 	TOOL_ATTACH_REQUESTS,
 };
+
+/* Files of /proc/PID about the pages of the process. */
+enum tool_attach_pages { TOOL_ATTACH_PAGEMAP, TOOL_ATTACH_ROLLUP, TOOL_ATTACH_PAGES };
 
 /* Small files of /proc/PID. */
 enum tool_attach_facts {
@@ -47,6 +51,7 @@ int tool_attach_ask_file(const struct tool_attach_mapping *mapping, char **path)
 /* Opens the list of the mappings, or the memory. Returns a descriptor or -1. */
 int tool_attach_ask_maps(void);
 int tool_attach_ask_memory(void);
+int tool_attach_ask_pages(enum tool_attach_pages which);
 /* Reads a small file as tool_proc_read() does. */
 size_t tool_attach_ask_facts(enum tool_attach_facts what, pid_t tid, char *text, size_t size);
 /* Whether the process has ended, or runs no code any more. */

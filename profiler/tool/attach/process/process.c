@@ -29,29 +29,6 @@ static bool is_kernel_thread(pid_t pid)
 	return (tool_proc_stat(pid, "stat", TOOL_PROC_FLAGS) & PF_KTHREAD) != 0;
 }
 
-/* The beginning of a program: the header of the file and those of its segments. */
-union program {
-	Elf64_Ehdr header;
-	char bytes[4096];
-};
-
-/* Whether the program has an index of unwind rules, which gcc -static leaves out. */
-static bool has_rules(const union program *program, size_t bytes)
-{
-	Elf64_Phdr segment;
-
-	for (unsigned i = 0; i < program->header.e_phnum; i++) {
-		const uint64_t at = program->header.e_phoff + i * sizeof(segment);
-
-		if (at > bytes - sizeof(segment))
-			return true; /* not known */
-		memcpy(&segment, program->bytes + at, sizeof(segment));
-		if (segment.p_type == PT_GNU_EH_FRAME)
-			return true;
-	}
-	return false;
-}
-
 /* Root may be refused, too: in a container, or by a security module. */
 static const char *reason_of_read(int error)
 {
@@ -65,7 +42,10 @@ static const char *reason_of_read(int error)
 /* The program must have 64-bit code for this processor. */
 static int check_program(pid_t pid)
 {
-	static union program program;
+	union {
+		Elf64_Ehdr header;
+		char bytes[sizeof(Elf64_Ehdr) + 1]; /* and a zero byte */
+	} program;
 	size_t bytes;
 
 	errno = 0;
@@ -75,11 +55,6 @@ static int check_program(pid_t pid)
 	if (memcmp(program.header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    program.header.e_ident[EI_CLASS] != ELFCLASS64 || program.header.e_machine != EM_X86_64)
 		return tool_attach_refuse(pid, "profile", "its program is not for x86-64");
-	if (!has_rules(&program, bytes))
-		return tool_attach_refuse(
-			pid, "profile",
-			"its program has no .eh_frame_hdr, the index of unwind rules, as "
-			"most static programs; link it with -Wl,--eh-frame-hdr");
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "ask.h"
 #include "copy.h"
+#include "pointers.h"
 #include "space.h"
 #include "native/image.h"
 
@@ -33,6 +34,7 @@ struct range {
 
 struct tool_attach_space {
 	struct tool_attach_copies copies;
+	struct tool_attach_memory memory;
 	struct tool_attach_module *modules; /* by address; none of them overlap */
 	size_t count, room;
 	struct range *code; /* that belongs to no module; by address; none touch */
@@ -50,6 +52,7 @@ struct tool_attach_space *tool_attach_space_new(void)
 	if (!space)
 		return NULL;
 	space->code = calloc(RANGES_MOST, sizeof(*space->code));
+	space->memory.fd = TOOL_ATTACH_MEMORY_CLOSED;
 	tool_attach_copies_init(&space->copies);
 	if (space->code)
 		return space;
@@ -69,6 +72,7 @@ void tool_attach_space_clear(struct tool_attach_space *space)
 	for (size_t i = 0; i < space->count; i++)
 		tool_attach_image_close(&space->modules[i]);
 	space->count = space->code_count = 0;
+	tool_attach_memory_close(&space->memory);
 	forget(space);
 }
 
@@ -348,8 +352,7 @@ static bool needs_no_call(const struct incstack_rule *rule)
 	return rule->kind == INCSTACK_RULE_SIGNAL || rule->kind == INCSTACK_RULE_END;
 }
 
-/* In code that was made at run time there is no table and, as it is not copied, no call. Nor is there in
- * code that cannot be copied. */
+/* In code that was made at run time, or cannot be copied, there is no table; nor has Go one. */
 static enum tool_attach_code find(struct tool_attach_space *space, uint64_t pc, bool is_exact,
 				  struct incstack_rule *rule)
 {
@@ -363,11 +366,13 @@ static enum tool_attach_code find(struct tool_attach_space *space, uint64_t pc, 
 	if (!module && !is_other_code(space, address))
 		return TOOL_ATTACH_NO_CODE;
 	if (!module || !module->copy)
-		return TOOL_ATTACH_NO_RULE;
+		return tool_attach_pointer_find(&space->memory, module, pc, is_exact, rule);
 	image.bytes.low = low = (uintptr_t)module->copy->memory;
 	image.bytes.high = low + module->copy->size;
 	image.header = module->copy->header != 0 ? low + module->copy->header : 0;
 	has_rule = incstack__native_image_rule(&image, address - module->low + low, rule);
+	if (!has_rule && !asked.is_denied)
+		return tool_attach_pointer_find(&space->memory, module, pc, is_exact, rule);
 	if (!is_exact && !(has_rule && needs_no_call(rule)) &&
 	    !incstack__native_image_follows_call(&image, pc - module->low + low))
 		return asked.is_denied ? TOOL_ATTACH_NO_RULE : TOOL_ATTACH_NO_CALL;
@@ -392,4 +397,12 @@ enum tool_attach_code tool_attach_space_rule(struct tool_attach_space *space, ui
 	}
 	*rule = known->rule;
 	return known->code;
+}
+
+struct incstack_rule tool_attach_space_guess(struct tool_attach_space *space,
+					     const struct cursor *at, incstack__read_word *word,
+					     const void *stack)
+{
+	return tool_attach_pointer_rule(&space->memory, tool_attach_space_module(space, at->pc), at,
+					word, stack);
 }

@@ -11,6 +11,7 @@
 #include <incstack/embedder.h>
 
 #include "image.h"
+#include "trace/step.h"
 
 struct tool_attach_space;
 
@@ -42,6 +43,10 @@ const struct tool_attach_module *tool_attach_space_module(const struct tool_atta
 /* Returns the bytes of code at an address, or null. They are valid until something is mapped. */
 const unsigned char *tool_attach_space_code(const struct tool_attach_space *space, uint64_t address,
 					    size_t bytes);
+/* Finds the rule of an interrupted instruction whose rule is a guess, from its code and its stack. */
+struct incstack_rule tool_attach_space_guess(struct tool_attach_space *space,
+					     const struct cursor *at, incstack__read_word *word,
+					     const void *stack);
 /* Finds the rule of a pc: of an interrupted instruction (is_exact), or a return address. */
 enum tool_attach_code tool_attach_space_rule(struct tool_attach_space *space, uint64_t pc,
 					     bool is_exact, struct incstack_rule *rule);

@@ -17,6 +17,9 @@ struct tool_attach_stack {
 	bool is_native;            /* whether the thread ran 64-bit code */
 	const unsigned char *copy; /* of the stack from sp on */
 	size_t bytes;
+	/* The return addresses that the kernel has found by frame pointers, the pc first; null: none. */
+	const uint64_t *chain;
+	size_t chain_count;
 };
 
 struct tool_attach_frame {

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory of remembered walks.
+ */
+#include "remembered.h"
+
+#include <string.h>
+
+#include "shared.h"
+
+int incstack__stack_remember(stack *s)
+{
+	if (!s->remembered)
+		s->remembered = incstack__allocate(s->runtime, sizeof(*s->remembered));
+	if (!s->remembered)
+		return INCSTACK_ENOMEM;
+	incstack__remembered_clear(s);
+	return 0;
+}
+
+void incstack__remembered_free(stack *s)
+{
+	if (s->remembered)
+		incstack__release(s->runtime, s->remembered, sizeof(*s->remembered));
+	s->remembered = NULL;
+}
+
+void incstack__remembered_clear(stack *s)
+{
+	struct remembered *r = s->remembered;
+	if (!r)
+		return;
+	memset(r, 0, sizeof(*r));
+	r->rules_invalidated = rules_invalidated(s);
+}
