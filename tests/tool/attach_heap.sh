@@ -50,6 +50,20 @@ test_counts() {
 	made by_calloc '700 B 7 700 B'
 }
 
+# The pages of the process are looked at, but what it had before is not known, so nothing is said of leaks.
+test_resident() {
+	begin "$target" spin
+	attach --resident -d 1 -o trace -p "$pid"
+	[[ $status == 0 ]] || forbidden
+	equal status "$status" 0
+	kill "$pid"
+	grep -q '^Resident memory when the recording ended$' stderr || fail "no section"
+	grep -q 'in blocks from before the recording, or kept by the allocator' stderr || fail "no row"
+	! grep -q 'leaked' stderr || fail "says what is leaked"
+	"$tool" report --json trace >json
+	python3 -B "$(dirname "${BASH_SOURCE[0]}")/resident_sums.py" json || fail "the rows do not add up"
+}
+
 # An allocator of the program itself, whose functions call each other.
 test_own() {
 	during "$target"_own counts

@@ -262,10 +262,10 @@ START_TEST(contexts_are_focused_on)
 			     "h.speedscope.json 2>/dev/null; sort m.folded"),
 			 0);
 	ck_assert_str_eq(output, "main;f;xmalloc(unsigned long) 20\nmain;g;dup 80\n");
-	ck_assert_int_eq(run("$I report --focus xm h.speedscope.json"), 0);
-	shows("in focus: 0 B of 'live at exit'; outside, and left out: 70 B (names are matched as "
-	      "a "
-	      "whole; * stands for any text)\n");
+	ck_assert_int_eq(run("$I report --focus xm h.speedscope.json"), 1);
+	shows("incstack: no context has a function that matches --focus 'xm'; a name is matched as "
+	      "a whole, "
+	      "* stands for any text\n");
 }
 END_TEST
 

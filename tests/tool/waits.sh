@@ -17,7 +17,7 @@ allowed() { :; }
 # said WORD: the milliseconds that the program has printed after the word.
 said() { sed -n "s/^$1 //p" stdout; }
 
-# wall STATUS PROGRAM...: no call of the program was interrupted.
+# wall STATUS PROGRAM...: no call of the program was interrupted. reason: WALL_CALLS
 wall() {
 	local expected=$1
 	shift

@@ -80,7 +80,8 @@ def test_reads():
     for name in ("descend", "start_thread", "main", "on_signal"):
         expect(name in shares, f"jeprof does not show {name}:\n{text}")
     expect(shares["descend"] > 90, f"descend has too little:\n{text}")
-    expect(shares["start_thread"] > 60, f"the stacks of threads are not complete:\n{text}")
+    # jemalloc keeps 128 frames: deeper stacks, most of them without optimization, lack the base.
+    expect(shares["start_thread"] > 20, f"the stacks of threads are not complete:\n{text}")
 
 
 def test_storms():

@@ -136,5 +136,8 @@ static void print_wall(const struct tool_report *report, FILE *out)
 const struct tool_report_form tool_report_cpu = {
 	.name = "cpu", .title = "CPU profile", .print_totals = print_cpu, OF_TIME};
 
-const struct tool_report_form tool_report_wall = {
-	.name = "wall", .title = "wall-clock profile", .print_totals = print_wall, OF_TIME};
+const struct tool_report_form tool_report_wall = {.name = "wall",
+						  .has_states = true,
+						  .title = "wall-clock profile",
+						  .print_totals = print_wall,
+						  OF_TIME};

@@ -38,7 +38,7 @@ static const struct incstack_profile_kind wall_kinds[] = {
 	{"samples", "count"},
 };
 
-enum { WALL_KINDS = sizeof(wall_kinds) / sizeof(wall_kinds[0]) };
+_Static_assert(sizeof(wall_kinds) / sizeof(wall_kinds[0]) == TOOL_KIND_STATES, "the states follow");
 
 static int has_values(const struct incstack__cct_values *values)
 {
@@ -86,7 +86,7 @@ static int weigh(struct incstack_profile *profile, const struct tool_report *rep
 	const struct incstack__resident *resident = &report->replay->resident;
 	const struct incstack__cct_values *values = &of->values;
 	const ptrdiff_t number = of - report->replay->cct.nodes;
-	uint64_t weights[WALL_KINDS + INCSTACK__STATES] = {
+	uint64_t weights[TOOL_KIND_STATES + INCSTACK__STATES] = {
 		values->bytes,
 		values->calls,
 		values->temporary,
@@ -97,7 +97,7 @@ static int weigh(struct incstack_profile *profile, const struct tool_report *rep
 	};
 
 	if (tool_report_is_wall(report))
-		memcpy(weights + WALL_KINDS,
+		memcpy(weights + TOOL_KIND_STATES,
 		       incstack__times_of(&report->replay->times, (uint32_t)number),
 		       INCSTACK__STATES * sizeof(*weights));
 	return incstack_profile_add_weights(profile, node, weights);
@@ -230,18 +230,13 @@ static int set_default(struct incstack_profile *profile, const struct tool_repor
 #define CREATE(kinds, profile) \
 	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
 
-uint32_t tool_report_kind_of(const struct tool_report *report, enum incstack__state state)
-{
-	return tool_report_is_wall(report) ? (uint32_t)WALL_KINDS + state : 0;
-}
-
 static int create_wall(struct incstack_profile **profile)
 {
-	struct incstack_profile_kind all[WALL_KINDS + INCSTACK__STATES];
+	struct incstack_profile_kind all[TOOL_KIND_STATES + INCSTACK__STATES];
 
 	memcpy(all, wall_kinds, sizeof(wall_kinds));
 	for (uint32_t i = 0; i < INCSTACK__STATES; i++)
-		all[WALL_KINDS + i] =
+		all[TOOL_KIND_STATES + i] =
 			(struct incstack_profile_kind){incstack__state_name(i), "nanoseconds"};
 	return CREATE(all, profile);
 }

@@ -45,18 +45,28 @@ static void print_title(const struct incstack__moment_head *head, FILE *out)
 		text, (double)head->took_ns / 1e6, head->calls);
 }
 
-/* What malloc has beside the live blocks, as far as that is known: of sampled blocks most are not. */
-static void print_allocator(const struct incstack__resident *r, bool is_sampled, FILE *out)
+/* Whether all live blocks are known: of sampled ones most are not, and of a process that ran before, the older ones. */
+static bool knows_all(const struct tool_report *report)
+{
+	return report->replay->interval <= 1 && !tool_report_is_attached(report);
+}
+
+/* What malloc has beside the live blocks that are known. */
+static void print_allocator(const struct tool_report *report, const struct incstack__resident *r,
+			    FILE *out)
 {
 	const uint64_t rest = r->rest[INCSTACK__OWNER_ALLOCATOR];
 	const uint64_t beside = r->shared < rest ? r->shared : rest;
+	const char *what = tool_report_is_attached(report)
+				   ? "in blocks from before the recording, or kept by the allocator"
+				   : "kept by the allocator";
 	char held[32];
 	char text[32];
 	char free[32];
 
-	fprintf(out, "%12s  kept by the allocator, which holds %s of addresses\n",
-		amount_of(rest, text), amount_of(r->held, held));
-	if (!is_sampled)
+	fprintf(out, "%12s  %s, which holds %s of addresses\n", amount_of(rest, text), what,
+		amount_of(r->held, held));
+	if (knows_all(report))
 		fprintf(out,
 			"%12s  of it, %s beside live blocks on their pages (fragmented), %s on "
 			"pages without (free)\n",
@@ -108,11 +118,29 @@ static void print_sum(const struct incstack__resident *r, const struct incstack_
 	print_row(r->file, "of files and shared memory, which are not in the sum", out);
 }
 
+/* Says whether malloc's memory is leaked, or kept by the allocator. */
+static void print_verdict(const struct incstack__resident *r, bool knows_all, FILE *out)
+{
+	const uint64_t rest = r->rest[INCSTACK__OWNER_ALLOCATOR];
+	const char *why = !knows_all             ? ""
+			  : r->shared > rest / 2 ? ": live blocks hold its pages"
+						 : ": no live block is on its pages";
+
+	if (rest > r->live)
+		fprintf(out,
+			"most of malloc's resident memory is kept by the allocator, not leaked%s\n",
+			why);
+	else
+		fputs("most of malloc's resident memory is in live blocks: if it is too much, they "
+		      "are leaked or needed\n",
+		      out);
+}
+
 /* Says what the numbers mean. */
-static void print_answer(const struct incstack__resident *r, FILE *out)
+static void print_answer(const struct tool_report *report, const struct incstack__resident *r,
+			 FILE *out)
 {
 	const uint64_t there = r->live + r->live_swapped;
-	const uint64_t rest = r->rest[INCSTACK__OWNER_ALLOCATOR];
 	char text[32];
 
 	if (r->requested >= LEAST && r->requested - there > r->requested / 4)
@@ -121,18 +149,8 @@ static void print_answer(const struct incstack__resident *r, FILE *out)
 			"back\n",
 			amount_of(r->requested - there, text),
 			100.0 * (double)(r->requested - there) / (double)r->requested);
-	if (r->held_pages < LEAST)
-		return;
-	if (rest > r->live_anonymous)
-		fprintf(out,
-			"most of malloc's resident memory is kept by the allocator, not leaked: "
-			"%s\n",
-			r->shared > rest / 2 ? "live blocks hold its pages"
-					     : "no live block is on its pages");
-	else
-		fputs("most of malloc's resident memory is in live blocks: if it is too much, they "
-		      "are leaked or needed\n",
-		      out);
+	if (r->held_pages >= LEAST && !tool_report_is_attached(report))
+		print_verdict(r, knows_all(report), out);
 }
 
 /* ---- live blocks that are not in memory ------------------------------------------------------- */
@@ -207,7 +225,7 @@ void tool_report_resident(const struct tool_report *report, FILE *out)
 		return;
 	print_title(&moment->head, out);
 	print_live(r, out);
-	print_allocator(r, report->replay->interval > 1, out);
+	print_allocator(report, r, out);
 	print_row(r->rest[INCSTACK__OWNER_STACKS], "stacks", out);
 	print_row(r->rest[INCSTACK__OWNER_FILES], "written data of the program and its libraries",
 		  out);
@@ -221,6 +239,6 @@ void tool_report_resident(const struct tool_report *report, FILE *out)
 		fputs("warning: there are more pages than were looked at; what they have is "
 		      "missing in these numbers\n",
 		      out);
-	print_answer(r, out);
+	print_answer(report, r, out);
 	print_absent(report, out);
 }

@@ -19,7 +19,8 @@
 enum { INTERVAL = 1000 };
 enum { ONE = 1000, OTHER = 2000 }; /* threads, whose first tick comes after a whole interval */
 
-static struct tool_record_options options = {.interval = INTERVAL};
+static char *no_program[] = {NULL};
+static struct tool_record_options options = {.interval = INTERVAL, .program = no_program};
 static struct tool_attach_run run;
 static const struct tool_attach_technique *technique;
 static char written[1024];
