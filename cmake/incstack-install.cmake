@@ -100,7 +100,7 @@ if(TARGET incstack_java)
 	install(FILES ${PROJECT_SOURCE_DIR}/adapters/hotspot/include/incstack_jvmti.h
 		DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
-foreach(target incstack_preload incstack_recorder incstack_java)
+foreach(target incstack_preload incstack_preload_waits incstack_recorder incstack_java)
 	if(TARGET ${target})
 		install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/incstack)
 	endif()

@@ -50,6 +50,13 @@ enum incstack__forbidden {
 	INCSTACK__FORBIDDEN_CLOCK,      /* the time-stamp counter */
 };
 
+/* A call in which the thread may wait. */
+struct incstack__wait {
+	uint64_t begin;        /* when it began, in ns; 0: it is not measured */
+	const uintptr_t *slot; /* of the frame that called the interposed function */
+	uint32_t state;        /* enum incstack__state */
+};
+
 struct incstack__recorder {
 	/* Called after a block was allocated and before it is freed. The block is not null. Both
 	 * functions preserve errno. */
@@ -64,6 +71,11 @@ struct incstack__recorder {
 	void (*on_thread)(void);
 	/* Null, or called at the begin of each thread that the program makes. */
 	void (*on_thread_begin)(void);
+	/* Null, or called before and after a call in which the thread may wait. on_wait returns the wait, for which it
+	 * has replaced an outer one: a signal handler may wait inside a wait. on_waited returns whether a signal of the
+	 * recorder has made the call fail, so that it must be made again. Both preserve errno. */
+	void (*on_wait)(struct incstack__wait *wait, struct incstack__wait *outer);
+	bool (*on_waited)(const struct incstack__wait *wait, const struct incstack__wait *outer);
 	/* Frames below sp are about to be popped without returning. */
 	void (*on_jump)(uintptr_t sp);
 	/* The thread is about to end, and no frame of its stack will return. */

@@ -54,6 +54,13 @@ static enum incstack__check check_of(const char *name)
 	return strcmp(name, "libunwind") == 0 ? INCSTACK__CHECK_LIBUNWIND : INCSTACK__CHECK_NONE;
 }
 
+static const struct incstack__kind *kind_of(long number, bool is_wall)
+{
+	if (number != INCSTACK__TRACEFILE_OF_CPU)
+		return &incstack__kind_heap;
+	return is_wall ? &incstack__kind_wall : &incstack__kind_cpu;
+}
+
 static enum incstack__ticks_wanted ticks_of(const char *name)
 {
 	if (strcmp(name, "events") == 0)
@@ -73,9 +80,8 @@ static void configure(const char *configuration)
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
 	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
-	incstack__kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
-				 ? &incstack__kind_cpu
-				 : &incstack__kind_heap;
+	incstack__kind = kind_of(option(configuration, "kind", NULL, 0),
+				 option(configuration, "wall", NULL, 0) == 1);
 	r->mode = incstack__native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;

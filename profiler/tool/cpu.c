@@ -33,11 +33,14 @@ static const char help[] =
 	"                        4ms; the times are still right\n"
 	"                        Default: events where the kernel permits them and PROGRAM\n"
 	"                        does not use SIGTRAP, otherwise timers\n"
-	"  --wall                also sample the time in which a thread waits: for input, a lock,\n"
-	"                        a timer or a processor. The kernel reports each wait, so that\n"
-	"                        waiting threads cost nothing, and no system call is\n"
-	"                        interrupted. Needs root or sysctl kernel.perf_event_paranoid=1;\n"
-	"                        child processes are not sampled\n"
+	"  --wall[=WAY]          also sample the time in which a thread waits: for a lock, I/O, a\n"
+	"                        timer, a page or a processor. Waiting threads cost nothing, and\n"
+	"                        no system call is interrupted. WAY is\n"
+	"                        kernel: the kernel reports each wait. Needs root or sysctl\n"
+	"                        kernel.perf_event_paranoid=1; no child processes\n"
+	"                        calls: the calls of libc's functions that wait are measured,\n"
+	"                        but no others. Needs no rights\n"
+	"                        (default: kernel if it is permitted, else calls)\n"
 	"  --mode MODE           patch (default): intercepts returns, fastest\n"
 	"                        validate: writes nothing to the program's stacks\n"
 	"                        full: walks the whole stack each time, for comparison\n"
@@ -101,6 +104,18 @@ static unsigned long long time_of(const char *text)
 	return 0;
 }
 
+/* Takes the way in which waits are measured; null: what is permitted. Returns non-zero after a message. */
+static int take_wall(struct tool_record_options *options, const char *way)
+{
+	options->is_wall = 1;
+	options->by_calls = way != NULL && strcmp(way, "calls") == 0;
+	options->by_kernel = way != NULL && strcmp(way, "kernel") == 0;
+	if (way == NULL || options->by_calls || options->by_kernel)
+		return 0;
+	fprintf(stderr, "incstack: --wall takes kernel or calls, for example --wall=calls\n");
+	return TOOL_STATUS_USAGE;
+}
+
 /* The kernel makes the ticks of -p and --wall. */
 static int check_ticks(const struct tool_record_options *options)
 {
@@ -130,7 +145,7 @@ int tool_cpu(int argc, char **argv)
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
 					      {"ticks", required_argument, NULL, 'k'},
-					      {"wall", no_argument, NULL, 'w'},
+					      {"wall", optional_argument, NULL, 'w'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {
@@ -147,7 +162,8 @@ int tool_cpu(int argc, char **argv)
 			options.ticks = optarg;
 			break;
 		case 'w':
-			options.is_wall = 1;
+			if (take_wall(&options, optarg) != 0)
+				return TOOL_STATUS_USAGE;
 			break;
 		case 'h':
 			fputs(help, stdout);

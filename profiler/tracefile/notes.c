@@ -73,6 +73,10 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_WALL] =
 		"wall-clock time: waiting threads count as much as running ones; child processes "
 		"were not sampled",
+	[INCSTACK__NOTE_WALL_CALLS] =
+		"wall-clock time, measured around the calls of libc's functions that wait: waits "
+		"in "
+		"other system calls, for a page and for a processor are missing",
 	[INCSTACK__NOTE_OUTSIDE] =
 		"sampled from outside (-p): what the process did before and after is not known",
 	[INCSTACK__NOTE_SPECIAL_ALLOCATOR] =

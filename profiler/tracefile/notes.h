@@ -60,6 +60,7 @@ enum incstack__tracefile_note {
 	INCSTACK__NOTE_EVENTS_FEW,        /* CPU: some threads could have no event */
 	INCSTACK__NOTE_EVENTS_OF_USER,    /* CPU: events see no time in the kernel */
 	INCSTACK__NOTE_NO_MOMENT,         /* the pages could not be looked at, or written */
+	INCSTACK__NOTE_WALL_CALLS,        /* also the waits in calls of libc's functions */
 	INCSTACK__NOTE_COUNT,
 };
 

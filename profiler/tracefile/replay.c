@@ -16,6 +16,7 @@
 #include "replay.h"
 
 #define SUM_MAX ((uint64_t)INT64_MAX) /* the largest value of a profile */
+#define SAMPLE_WEIGHT ((UINT64_C(1) << 60) - 1)
 
 /* ---- live allocations: open addressing, no tombstones -------------------------- */
 
@@ -309,8 +310,22 @@ static int keep_sample(struct incstack__replay *replay,
 		return INCSTACK_ENOMEM;
 	replay->samples = grown;
 	grown[replay->sample_count++] = (struct incstack__replay_sample){
-		.stamp = event->stamp, .weight = weight, .thread = event->thread, .node = node};
+		.stamp = event->stamp,
+		.weight = (weight < SAMPLE_WEIGHT ? weight : SAMPLE_WEIGHT) & SAMPLE_WEIGHT,
+		.state = incstack__state_of(event->pointer),
+		.thread = event->thread,
+		.node = node,
+	};
 	return 0;
+}
+
+static int keep_tick(struct incstack__replay *replay, const struct incstack__tracefile_event *event,
+		     uint64_t weight, uint32_t node)
+{
+	const enum incstack__state state = incstack__state_of(event->pointer);
+	const int error = incstack__times_add(&replay->times, node, state, weight);
+
+	return error != 0 ? error : keep_sample(replay, event, weight, node);
 }
 
 static void count(struct incstack__replay *replay, const struct incstack__tracefile_event *event,
@@ -348,7 +363,7 @@ static int replay_alloc(struct incstack__replay *replay,
 	values->bytes += weight;
 	count(replay, event, thread, calls, weight);
 	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
-		return keep_sample(replay, event, weight, node);
+		return keep_tick(replay, event, weight, node);
 	incstack__curve_add(&replay->curve, node, weight, event->pointer == 0 ? weight : 0);
 	if (event->pointer == 0)
 		return 0;
@@ -430,6 +445,7 @@ void incstack__replay_free(struct incstack__replay *replay)
 	incstack__cct_free(&replay->cct);
 	incstack__curve_free(&replay->curve);
 	incstack__shares_free(&replay->shares);
+	incstack__times_free(&replay->times);
 	incstack__resident_free(&replay->resident);
 	free(replay->table);
 	free(replay->samples);

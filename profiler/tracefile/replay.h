@@ -11,6 +11,7 @@
 #include "read.h"
 #include "resident.h"
 #include "shares.h"
+#include "states.h"
 
 struct incstack__replay_live {
 	uint64_t pointer; /* 0: an empty place */
@@ -22,7 +23,8 @@ struct incstack__replay_live {
 /* A tick of a CPU profile. */
 struct incstack__replay_sample {
 	uint64_t stamp;
-	uint64_t weight;
+	uint64_t weight : 60;
+	uint64_t state : 4; /* enum incstack__state */
 	uint32_t thread;
 	uint32_t node;
 };
@@ -59,6 +61,7 @@ struct incstack__replay {
 	struct incstack__resident resident; /* if the trace has a moment */
 	struct incstack__shares shares;     /* none of its sums is larger than those above */
 
+	struct incstack__times times;            /* of a CPU profile, by state */
 	struct incstack__replay_sample *samples; /* in the order of their stamps */
 	size_t sample_count;
 

@@ -36,7 +36,7 @@ static bool is_valid(const struct incstack_profile *profile,
 	for (size_t i = 0; i < timeline->sample_count; i++) {
 		const struct incstack__profile_sample *sample = &timeline->samples[i];
 
-		if (sample->thread >= timeline->thread_count ||
+		if (sample->thread >= timeline->thread_count || sample->kind >= profile->kinds ||
 		    sample->node >= profile->nodes_used || sample->node == INCSTACK_PROFILE_ROOT)
 			return false;
 	}

@@ -23,6 +23,8 @@ struct incstack__profile_sample {
 	uint64_t weight;  /* of kind 0; if that is a time, the time before the sample */
 	uint32_t thread;  /* its index in the list of threads */
 	uint32_t node;    /* the node of the profile */
+	uint32_t
+		kind; /* the weight is also of this kind, which says what the thread did; 0: of none */
 };
 
 /* The threads of a profile, and their samples. */

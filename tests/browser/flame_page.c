@@ -27,7 +27,7 @@ static void add_timeline(struct incstack_profile *profile)
 {
 	static const struct incstack__profile_thread threads[] = {{"worker <b>", 42}, {"", 0}};
 	static const struct incstack__profile_sample samples[] = {
-		{1000, 0, 0, 1}, {1600, 60, 0, 1}, {4000, 40, 1, 1}};
+		{1000, 0, 0, 1, 0}, {1600, 60, 0, 1, 0}, {4000, 40, 1, 1, 0}};
 	const struct incstack__profile_timeline timeline = {threads, samples, 2, 3};
 
 	check(incstack__profile_set_timeline(profile, &timeline));

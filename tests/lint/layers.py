@@ -44,7 +44,7 @@ DOORS = {
     "recorder": "trace/shared.h interpose/preload.h",
     "tool": "native/image.h native/frame_pointer.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h"
             " profile/curve.h profile/delta.h profile/filter.h",
-    "interpose": "tracefile/format.h tracefile/notes.h",
+    "interpose": "tracefile/format.h tracefile/notes.h tracefile/states.h",
 }
 
 # Within a folder, lowest first. A name is a file, with or without its suffix.
@@ -106,7 +106,7 @@ STRATA = {
         "start",
     ),
     "tracefile": (
-        "*_format *.h cct identity curve shares",
+        "*_format *.h cct identity curve shares states",
         "columns modules moment notes resident walks write resolved",
         "chunk pointers slots threads",
         "codec_events codec_objects",
@@ -156,6 +156,7 @@ STRATA = {
         "linker",
         "start",
         "context descriptor entries.S jump lookup malloc new process sandbox signals thread create unload",
+        "waits/*",
     ),
     "native": (
         "native cfi.h frame_pointer.h image.h cfi_expression space",

@@ -12,11 +12,12 @@ import sys
 # Functions whose result is ours, or was made printable.
 PLAIN = ("tool_name", "tool_amount", "strerror", "incstack_error_text", "shown_path", "tool_mode_name", "strsignal",
          "incstack__tracefile_note_text", "sigdescr_np", "number", "reason_of", "title_of",
-         "signed_amount", "novelty", "amount_of")
+         "signed_amount", "novelty", "amount_of", "incstack__state_name")
 # In each file, variables and members that only have texts of ours.
 KNOWN = {
     "*": "text before what why reason help verb message after",
     "attach/recording.c": "a->technique->doing a->technique->done a->technique->unit",
+    "record/run.c": "name",  # of our library
     "jail/enter.c": "jail->what",  # made printable by files.c
     "jail/jail.c": "jail->what",
     "serve.c": "path",

@@ -95,7 +95,7 @@ class Layers(unittest.TestCase):
     TEXTS = {"trace/rule.c": '#include "rule.h"\n', "trace/rule.h": "", "trace/walk.c": "",
              "trace/shared.h": "int incstack__shared(void);", "trace/step.h": "",
              "interpose/preload.h": "",
-             "tracefile/format.h": "", "tracefile/notes.h": "",
+             "tracefile/format.h": "", "tracefile/notes.h": "", "tracefile/states.h": "",
              "profile/analysis.h": "", "profile/files.h": "", "profile/nodes.h": "", "profile/reduce.h": "",
              "profile/timeline.h": "", "profile/delta.h": "", "profile/filter.h": "", "profile/curve.h": "",
              "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "", "native/frame_pointer.h": "",

@@ -28,7 +28,7 @@ wall() {
 	local expected=$1
 	shift
 	status=0
-	timeout "$limit" "$tool" cpu --folded --wall -o trace "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout "$limit" "$tool" cpu --folded --wall=kernel -o trace "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 	equal status "$status" "$expected"
 	equal expected "$(tick expected)" $(($(tick taken) + $(tick queued) + $(tick failed) + $(tick merged)))
@@ -40,7 +40,7 @@ wall() {
 
 allowed() {
 	status=0
-	"$tool" cpu --folded --wall -o probe -- /bin/true 2>stderr || status=$?
+	"$tool" cpu --folded --wall=kernel -o probe -- /bin/true 2>stderr || status=$?
 	((status == 0)) || forbidden
 	equal "status of a first run" "$status" 0
 }
@@ -55,9 +55,10 @@ test_parts() {
 	wall 7 -- "$target" parts
 	parts_are_right
 	(($(spent_ms ';main;parts;work') >= 195)) || fail "$(spent_ms ';work') ms of work, not 200"
+	equal "rows of the vdso" "$("$tool" report -n 100 trace 2>&1 | grep -c '%  \+.*[[]vdso[]]')" 1
 	# The dynamic loader begins with instructions whose callers are not described. There, too, the thread may wait
 	# for a processor.
-	equal "time without callers" "$(spent '^[[]callers unknown[]]')" "$(spent '^[[]callers unknown[]];ld-')"
+	equal "time without callers" "$(spent '^[[]callers unknown[]]')" "$(spent '^[[]callers unknown[]];(ld-|_start|_dl_)')"
 	! grep ' failed: ' stderr | grep -v 'no unwind rule' || fail "some ticks have no trace"
 	grep -q '^wall-clock profile of: ' stderr || fail "the report does not name its kind"
 }
@@ -65,12 +66,42 @@ test_parts() {
 # Waits that are shorter than the interval are sampled as often as they should.
 test_naps() {
 	wall 7 -- "$target" naps
-	between "$(said nap)" "$(spent_ms ';naps;nap[; ]')" "$(said nap)" "short waits"
+	waits_in sleep ';naps;nap[; ]' "$(said nap)" "short waits"
+}
+
+# in_state KIND REGEX: milliseconds in the contexts that match, of one state.
+in_state() {
+	"$tool" report -k "$1" --folded trace >/dev/null 2>&1
+	spent_ms "$2"
+}
+
+# waits_in KIND REGEX MS WHAT: the contexts have that time. It is the wait of that kind, but for the time in which the
+# thread runs or waits for a processor.
+waits_in() {
+	local all state others
+	all=$(spent_ms "$2")
+	between "$3" "$all" "$3" "$4"
+	state=$(in_state "$1" "$2")
+	others=$(($(in_state running "$2") + $(in_state runnable "$2")))
+	((state + others >= all - 2 && state + others <= all + 2)) ||
+		fail "$4: $state ms of $1 and $others ms without a wait, not $all"
+	((state > 0)) || fail "$4: no $1"
 }
 
 test_lock() {
 	wall 7 -- "$target" lock
-	between 500 "$(spent_ms ';waiter;want_lock;.*lock')" "$(said lock)" "waits for the lock"
+	waits_in lock ';waiter;want_lock;.*lock' "$(said lock)" "waits for the lock"
+}
+
+# A lock that is held for 300 us, and reads from a pipe: waits that are shorter than the interval.
+test_held() {
+	wall 7 -- "$target" held
+	waits_in lock ';want_often;want_held;.*lock' "$(said held)" "waits for the lock"
+}
+
+test_pipe() {
+	wall 7 -- "$target" pipe
+	waits_in I/O ';take_bytes;take_byte;.*read' "$(said pipe)" "reads"
 }
 
 # A thousand threads that wait for two seconds and more: each has its full time, and few traces. On a busy
@@ -106,7 +137,7 @@ test_exec() {
 
 # A signal to the tool goes to the program, and the report is made.
 test_signals() {
-	"$tool" cpu --folded --wall -o trace -- "$target" signals >stdout 2>stderr &
+	"$tool" cpu --folded --wall=kernel -o trace -- "$target" signals >stdout 2>stderr &
 	until grep -q ready stdout; do kill -0 $!; done
 	kill -TERM $!
 	status=0
@@ -132,7 +163,7 @@ test_bare() {
 
 test_killed() {
 	local child
-	"$tool" cpu --folded --wall -o trace -- "$target" signals >stdout 2>stderr &
+	"$tool" cpu --folded --wall=kernel -o trace -- "$target" signals >stdout 2>stderr &
 	until grep -q ready stdout; do kill -0 $!; done
 	child=$(pgrep -P $! attach_wall) # not the worker of the tool
 	sleeps "$child"
@@ -162,14 +193,14 @@ test_threads() {
 }
 
 test_refusals() {
-	refuses 2 'neither --mode' --wall --mode full -- "$target" parts
-	refuses 2 'neither --mode' --wall --follow-children -- "$target" parts
+	refuses 2 'neither --mode' --wall=kernel --mode full -- "$target" parts
+	refuses 2 'neither --mode' --wall=kernel --follow-children -- "$target" parts
 	refuses 2 'no program given' --wall
 	refuses 127 'no such program' --wall -- ./nowhere
 	((UID == 0)) || return 0
 	chmod 711 .
 	status=0
-	setpriv --reuid 65534 --clear-groups --bounding-set=-all "$tool" cpu --folded --wall -o /tmp/incstack-refused-$$ \
+	setpriv --reuid 65534 --clear-groups --bounding-set=-all "$tool" cpu --folded --wall=kernel -o /tmp/incstack-refused-$$ \
 		-- /bin/true 2>stderr || status=$?
 	(($(</proc/sys/kernel/perf_event_paranoid) < 2)) || {
 		equal "status without rights" "$status" 126

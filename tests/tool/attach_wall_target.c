@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,83 @@ static void naps(void)
 	printf("nap %.0f\n", (now(CLOCK_MONOTONIC) - start) * 1000);
 }
 
+enum { ROUNDS = 1000 };
+
+static double waited; /* by the thread that measures its own waits */
+static volatile bool is_done;
+
+static __attribute__((noinline)) void want_held(void)
+{
+	const double start = now(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&mutex);
+	waited += now(CLOCK_MONOTONIC) - start;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void *want_often(void *unused)
+{
+	while (!is_done) {
+		want_held();
+		rest(0.00005);
+	}
+	printf("held %.0f\n", waited * 1000);
+	return unused;
+}
+
+/* Another thread wants a lock that is held for 300 us, again and again. */
+static void held(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, want_often, NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&mutex);
+		rest(0.0003);
+		pthread_mutex_unlock(&mutex);
+		rest(0.0002);
+	}
+	is_done = true;
+	join_all(&thread, 1);
+}
+
 static int requests[2];
 static int answers[2];
+
+static __attribute__((noinline)) bool take_byte(void)
+{
+	const double start = now(CLOCK_MONOTONIC);
+	char byte;
+	const bool has_one = read(requests[0], &byte, 1) == 1;
+
+	waited += now(CLOCK_MONOTONIC) - start;
+	return has_one;
+}
+
+static void *take_bytes(void *unused)
+{
+	while (take_byte())
+		sink++;
+	printf("pipe %.0f\n", waited * 1000);
+	return unused;
+}
+
+/* Another thread reads what comes from time to time. */
+static void from_pipe(void)
+{
+	pthread_t thread;
+
+	if (pipe(requests) != 0)
+		exit(1);
+	pthread_create(&thread, NULL, take_bytes, NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		rest(0.0003);
+		if (write(requests[1], "", 1) != 1)
+			exit(1);
+	}
+	close(requests[1]);
+	join_all(&thread, 1);
+}
 
 static void *answer(void *unused)
 {
@@ -213,9 +289,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} programs[] = {{"parts", parts},       {"naps", naps},   {"lock", lock},
-			{"crowd", crowd},       {"flood", flood}, {"signals", signals},
-			{"wait", wait_for_ever}};
+	} programs[] = {{"parts", parts},        {"naps", naps},   {"lock", lock},
+			{"crowd", crowd},        {"flood", flood}, {"signals", signals},
+			{"wait", wait_for_ever}, {"held", held},   {"pipe", from_pipe}};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (strcmp(argv[1], programs[i].name) == 0) {

@@ -9,43 +9,31 @@
 #include "recorder/output/output.h"
 #include "ticks.h"
 
-/* No block is recorded, so it does not matter which blocks an allocator has recorded. */
-static uint64_t no_position(void)
+uint64_t incstack__cpu_position(void)
 {
 	return 0;
 }
 
-static bool set_trap_action(const struct sigaction *new, struct sigaction *old)
+bool incstack__cpu_trap_action(const struct sigaction *new, struct sigaction *old)
 {
 	return incstack__ticker->trap_action(new, old);
 }
 
-static void wait_for_trap(void)
+void incstack__cpu_trap_wait(void)
 {
 	incstack__ticker->trap_wait();
 }
 
 static const struct incstack__recorder cpu_table = {
 	INCSTACK__IN_EVERY_TABLE,
-	.on_alloc = incstack__serve_alloc,
-	.on_free = incstack__serve_free,
-	.on_new = incstack__serve_new,
-	.position = no_position,
-	.on_thread = incstack__serve_thread,
-	.on_thread_begin = incstack__serve_thread,
-	.on_switch = incstack__serve_switch,
-	.on_shown = incstack__serve_shown,
-	.on_exec = incstack__serve_exec,
-	.on_trap_action = set_trap_action,
-	.on_trap_wait = wait_for_trap,
+	INCSTACK__IN_CPU_TABLES,
 };
 
-/* Those of the timers. The handler also returns by a system call. */
-static const int timer_calls[] = {
+const int incstack__cpu_calls[] = {
 	SYS_rt_sigreturn, SYS_timer_create, SYS_timer_delete, SYS_timer_settime, -1,
 };
 
-static void begin(void)
+void incstack__cpu_begin(void)
 {
 	incstack__ticker_begin();
 	incstack__serve_begin();
@@ -67,13 +55,12 @@ static void stop(void)
 		end_record(i);
 }
 
-static void restricted(void)
+void incstack__cpu_restricted(void)
 {
 	incstack__ticker->restricted();
 }
 
-/* A thread without a record has no timer, so nobody samples its CPU time. */
-static void note_lack(void)
+void incstack__cpu_lack_record(void)
 {
 	incstack__record_note(INCSTACK__NOTE_NO_TIMER);
 }
@@ -81,14 +68,14 @@ static void note_lack(void)
 const struct incstack__kind incstack__kind_cpu = {
 	.number = INCSTACK__TRACEFILE_OF_CPU,
 	.samples_in_handlers = true,
-	.system_calls = timer_calls,
+	.system_calls = incstack__cpu_calls,
 	.table = &cpu_table,
 	.configured = incstack__ticker_choose,
-	.begin = begin,
+	.begin = incstack__cpu_begin,
 	.begin_thread = begin_thread,
-	.lack_record = note_lack,
+	.lack_record = incstack__cpu_lack_record,
 	.end_record = end_record,
 	.stop = stop,
-	.restricted = restricted,
+	.restricted = incstack__cpu_restricted,
 	.cpu_ns = incstack__timer_cpu_ns,
 };

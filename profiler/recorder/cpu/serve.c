@@ -55,7 +55,7 @@ static void serve_here(void *argument)
 /* Serves the record. If the thread runs on a fiber's stack, whose size is not known, this is done
  * on the recorder's own stack. If too little of the thread's stack is left, a later call serves the
  * record. */
-static void serve(struct incstack__record *record, void *argument)
+void incstack__serve(struct incstack__record *record, void *argument)
 {
 	struct incstack__protection before;
 	stack_t of_signals = {0};
@@ -101,7 +101,7 @@ static __attribute__((noinline)) void serve_now(void)
 	if (!incstack__record_local.mine)
 		incstack__serve_begin();
 	else
-		incstack__record_as_event(serve, NULL);
+		incstack__record_as_event(incstack__serve, NULL);
 }
 
 /* After a call of dlopen, some calls check whether the new module is there, because traces end at

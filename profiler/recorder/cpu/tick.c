@@ -130,8 +130,7 @@ static enum incstack__tick take(struct incstack__record *record, const struct in
 	return INCSTACK__TICK_TAKEN;
 }
 
-/* The vDSO reads the time-stamp counter, which the program may have forbidden. */
-static uint64_t stamp_now(void)
+uint64_t incstack__tick_stamp(void)
 {
 	struct timespec now;
 
@@ -156,14 +155,24 @@ static uint64_t truncated(const struct incstack__record *record)
 	return stats.truncated;
 }
 
+/* Adds the event of ticks, with the newest trace if they were taken. */
+static void put(struct incstack__record *record, enum incstack__tick what, uint64_t ticks,
+		enum incstack__state state)
+{
+	const uint64_t trace =
+		what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACEFILE_NO_TRACE;
+
+	if (incstack__tracefile_put_alloc(&record->log, incstack__tick_stamp(),
+					  incstack__state_pointer(state), ticks, trace) != 0)
+		record->live.dropped++;
+}
+
 /* Stores an event and counts the tick. The event also stands for earlier ticks for which no signal
  * came. Time that is spent in the recorder gets no event, so all its ticks count as failed. */
 static void store(const struct tick *tick, enum incstack__tick what)
 {
 	struct incstack__record *record = tick->record;
 	const uint64_t ticks = tick->ticks;
-	const uint64_t trace =
-		what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACEFILE_NO_TRACE;
 
 	if (what == INCSTACK__TICK_RECORDER) {
 		count(record, what, ticks);
@@ -171,8 +180,7 @@ static void store(const struct tick *tick, enum incstack__tick what)
 	}
 	count(record, what, 1);
 	count(record, tick->others, ticks - 1);
-	if (incstack__tracefile_put_alloc(&record->log, stamp_now(), 0, ticks, trace) != 0)
-		record->live.dropped++;
+	put(record, what, ticks, INCSTACK__STATE_RUNNING);
 }
 
 /* Whether the objects of all callers fit into the memory that was set aside, and leave `rest` bytes
@@ -222,6 +230,25 @@ static void complete(const struct incstack__record *record, const struct incstac
 static bool is_shallow(const struct incstack__record *record, const struct incstack_top *top)
 {
 	return record->high - top->sp <= SHALLOW_BYTES;
+}
+
+bool incstack__tick_must_be_served(const struct incstack__record *record)
+{
+	return must_be_served(record);
+}
+
+void incstack__tick_at_call(struct incstack__record *record, const struct incstack_top *top,
+			    uint64_t ticks, enum incstack__state state)
+{
+	enum incstack__tick what = INCSTACK__TICK_NO_ROOM;
+
+	if (!must_be_served(record)) {
+		make_room(record, top);
+		what = take(record, top);
+		put(record, what, ticks, state);
+	}
+	count(record, what, ticks);
+	record->due |= should_be_served(record);
 }
 
 /* Called after a sample. Writes the batch if it is time, or if the next sample needs its memory.
@@ -295,7 +322,11 @@ static void count_failed_call(const struct incstack__record *record, const void 
 	const struct incstack__record *counting =
 		record ? record : incstack__recording.shared_record;
 
-	if (incstack__restart_failed_call(ucontext))
+	if (!incstack__restart_failed_call(ucontext))
+		return;
+	if (record && record->wait.begin != 0)
+		incstack__record_local.call_failed = true;
+	else
 		atomic_fetch_add_explicit(&counting->slot->failed_calls, 1, memory_order_relaxed);
 }
 

@@ -10,9 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <incstack/incstack.h>
+
 #include "interpose/preload.h"
 #include "tracefile/format.h"
 #include "tracefile/notes.h"
+#include "tracefile/states.h"
 
 struct incstack__record;
 
@@ -66,6 +69,41 @@ void incstack__trap_leave(void);
 /* What a trap of our events carries. */
 uint64_t incstack__trap_mark(void);
 
+/* Takes a sample of the thread at a call, with a top frame that is in no handler, and stores ticks of a state. */
+void incstack__tick_at_call(struct incstack__record *record, const struct incstack_top *top,
+			    uint64_t ticks, enum incstack__state state);
+/* Whether the batch must be written before another sample. */
+bool incstack__tick_must_be_served(const struct incstack__record *record);
+/* Returns CLOCK_MONOTONIC in ns. The vDSO reads the time-stamp counter, which the program may have forbidden; then it is
+ * a number that grows. */
+uint64_t incstack__tick_stamp(void);
+
+/* cpu_kind.c: what every kind of recording has that takes ticks. */
+/* The system calls of the timers: a list that ends with -1. The handler also returns by a system call. */
+extern const int incstack__cpu_calls[];
+void incstack__cpu_begin(void);
+void incstack__cpu_restricted(void);
+/* A thread without a record has no timer, so nobody samples its CPU time. */
+void incstack__cpu_lack_record(void);
+bool incstack__cpu_trap_action(const struct sigaction *new, struct sigaction *old);
+void incstack__cpu_trap_wait(void);
+/* No block is recorded, so it does not matter which blocks an allocator has recorded. */
+uint64_t incstack__cpu_position(void);
+
+#define INCSTACK__IN_CPU_TABLES \
+	.on_alloc = incstack__serve_alloc, .on_free = incstack__serve_free, \
+	.on_new = incstack__serve_new, .position = incstack__cpu_position, \
+	.on_thread = incstack__serve_thread, .on_thread_begin = incstack__serve_thread, \
+	.on_switch = incstack__serve_switch, .on_shown = incstack__serve_shown, \
+	.on_exec = incstack__serve_exec, .on_trap_action = incstack__cpu_trap_action, \
+	.on_trap_wait = incstack__cpu_trap_wait
+
+/* wait.c: the waits of a wall-clock profile. */
+void incstack__wait_begin(struct incstack__wait *wait, struct incstack__wait *outer);
+bool incstack__wait_end(const struct incstack__wait *wait, const struct incstack__wait *outer);
+/* The thread of the record is held, or has ended, and may be in a wait. */
+void incstack__wait_held(struct incstack__record *record);
+
 /* timer.c */
 /* Installs our handler of the ticks' signal, which calls `tick`. Does nothing if it is installed
  * and libc has not replaced it. The caller holds the recording's lock, because flush_all (exit.c)
@@ -95,6 +133,8 @@ void incstack__serve_new(const void *block, size_t bytes, struct incstack__calle
 void incstack__serve_switch(const void *ucontext);
 void incstack__serve_thread(void);
 void incstack__serve_shown(uintptr_t *slot);
+/* Serves the record, if it is not shared. */
+void incstack__serve(struct incstack__record *record, void *unused);
 void incstack__serve_exec(void);
 /* Takes the signal of the ticks, and makes the record of the thread, with its timer. */
 void incstack__serve_begin(void);

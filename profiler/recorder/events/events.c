@@ -58,6 +58,8 @@ void incstack__record_jump(uintptr_t sp)
 		return;
 	if (sp >= record->low && sp < record->high)
 		incstack_stack_unwinding_to(record->stack, sp);
+	if ((uintptr_t)record->wait.slot < sp)
+		record->wait.begin = 0; /* it was in a handler */
 	if (atomic_load_explicit(&incstack__recording.contexts, memory_order_acquire))
 		jump_to_context(sp);
 	leave(record);

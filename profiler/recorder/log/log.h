@@ -18,6 +18,7 @@
 #include "recorder/recording/recording.h"
 #include "recorder/system/restart.h"
 #include "trace/shared.h"
+#include "tracefile/parts.h"
 #include "tracefile/spool_format.h"
 #include "tracefile/write.h"
 
@@ -98,6 +99,12 @@ struct incstack__record {
 		uint64_t timer_system;
 	} ticking;
 	struct incstack__executable executable; /* of a CPU profile */
+	/* Of a wall-clock profile: */
+	uint64_t begun;             /* when the thread's recording began, CLOCK_MONOTONIC */
+	struct incstack__wait wait; /* in which the thread is */
+	uint64_t wait_end,
+		wait_cpu; /* when its last long wait ended, and the CPU time of the thread then */
+	struct incstack__parts parts;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&

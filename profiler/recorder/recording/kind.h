@@ -28,6 +28,8 @@ struct incstack__kind {
 	void (*begin_thread)(struct incstack__record *record); /* with the recording's lock */
 	void (*lack_record)(void); /* the calling thread cannot have a record */
 	void (*end_record)(struct incstack__record *record);
+	/* Null, or called before the batch of another thread is written, which is held, with the recording's lock. */
+	void (*held)(struct incstack__record *record);
 	void (*stop)(void); /* before the last batches are written, with the recording's lock */
 	void (*restricted)(void); /* a seccomp filter will be loaded, and recording goes on */
 	/* The CPU time of the record's thread while it was recorded; 0: it is not measured. */
@@ -40,5 +42,6 @@ extern const struct incstack__kind *incstack__kind;
 
 extern const struct incstack__kind incstack__kind_heap; /* heap_kind.c */
 extern const struct incstack__kind incstack__kind_cpu;  /* cpu_kind.c */
+extern const struct incstack__kind incstack__kind_wall; /* wall_kind.c */
 
 #endif

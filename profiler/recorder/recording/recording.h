@@ -95,6 +95,7 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
+	bool call_failed; /* a tick has made a system call fail, since the flag was last cleared */
 	struct incstack__executable
 		*executable;                   /* what the thread's record knows; null: no record */
 	uintptr_t interrupted, interrupted_sp; /* in the handler: what the tick has interrupted */

@@ -151,6 +151,8 @@ static void release(struct incstack__record *record)
 static void write_held(struct incstack__record *record, bool last)
 {
 	if (incstack_stack_set_owner(record->stack) == 0) {
+		if (incstack__kind->held)
+			incstack__kind->held(record);
 		incstack__interrupted_settle(record, &record->held_top);
 		incstack__record_flush(record);
 	}

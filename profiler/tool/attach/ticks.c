@@ -31,7 +31,7 @@ static void on_tick(struct tool_attach_run *run, const struct tool_attach_report
 		return;
 	}
 	tool_attach_thread_walk(&run->threads, thread, run->space, &report->stack);
-	tool_attach_file_ticks(run->file, thread, report->time, 1);
+	tool_attach_file_ticks(run->file, thread, report->time, 1, INCSTACK__STATE_RUNNING);
 }
 
 static void take(struct tool_attach_run *run, const struct tool_attach_report *report)

@@ -3,8 +3,8 @@
  * The technique of incstack cpu --wall: CPU time, and the time that threads spend off a processor.
  * The kernel reports when a thread leaves a processor, with a copy of its stack, and when it is
  * back. So a thread that waits costs nothing, however long it waits. The time of a wait is divided
- * into ticks, which all have the trace of the place where the thread waits. CPU time comes in ticks
- * of the kernel.
+ * into ticks, which all have the trace of the place where the thread waits, and the state of the thread
+ * there (process/cause.c). CPU time comes in ticks of the kernel.
  *
  * Each report on a thread ends a span of time in which the thread was on a processor or off it.
  * change() accounts this span and sets the new state. account() writes long waits before they end.
@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "process/ask.h"
+#include "process/cause.h"
 #include "technique.h"
 #include "tool/proc.h"
 #include "tracefile/notes.h"
+#include "tracefile/parts.h"
 
 /* After this time a wait that goes on is written, so that a timeline shows when it was. */
 enum { SLICE_NS = 50000000 };
@@ -29,11 +31,12 @@ enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 /* What is known of a thread, in CLOCK_MONOTONIC. */
 struct wait {
 	enum state state;
-	uint64_t begin;   /* when its life in the recording began, as far as is known */
-	uint64_t since;   /* everything before this time is accounted */
-	uint64_t part;    /* ns off a processor that no tick stands for yet */
-	int64_t run;      /* ns on a processor that no tick stands for yet */
-	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
+	uint64_t begin;               /* when its life in the recording began, as far as is known */
+	uint64_t since;               /* everything before this time is accounted */
+	enum incstack__state why;     /* why the thread is off a processor */
+	struct incstack__parts parts; /* off a processor */
+	int64_t run;                  /* ns on a processor that no tick stands for yet */
+	uint64_t read_at;             /* when the tool itself has read the stack; 0: it has not */
 };
 
 struct waits {
@@ -56,8 +59,7 @@ struct moment {
 	uint64_t lived; /* the result: ns that the threads have lived */
 };
 
-/* The first tick comes after a part of an interval that depends on the thread's number, so that
- * short waits are sampled as often as they should be. Returns false if there is no memory. */
+/* Returns false if there is no memory. */
 static bool begin_thread(const struct waits *waits, struct tool_attach_thread *thread,
 			 uint64_t time)
 {
@@ -66,7 +68,8 @@ static bool begin_thread(const struct waits *waits, struct tool_attach_thread *t
 	if (!wait)
 		return false;
 	wait->begin = time;
-	wait->part = (uint64_t)(uint32_t)thread->tid * 2654435761u % waits->interval;
+	wait->why = INCSTACK__STATE_OTHER;
+	incstack__parts_begin(&wait->parts, (uint32_t)thread->tid, waits->interval);
 	thread->own = wait;
 	return true;
 }
@@ -86,13 +89,12 @@ static void write_ticks(struct waits *waits, struct tool_attach_thread *thread, 
 {
 	struct wait *wait = thread->own;
 	const uint64_t ns = until > wait->since ? until - wait->since : 0;
-	const uint64_t ticks = (wait->part + ns) / waits->interval;
+	const uint64_t ticks = incstack__parts_ticks(&wait->parts, wait->why, ns, waits->interval);
 
-	wait->part = (wait->part + ns) % waits->interval;
 	wait->since += ns;
 	waits->ticks += ticks;
 	if (ticks > 0)
-		tool_attach_file_ticks(waits->run->file, thread, until, ticks);
+		tool_attach_file_ticks(waits->run->file, thread, until, ticks, wait->why);
 }
 
 /* The thread has run again at this time. If look_at() was still reading its stack then, the copy
@@ -118,8 +120,10 @@ static void change(struct waits *waits, struct tool_attach_thread *thread, enum 
 	} else if (wait->state == STATE_ON && time > wait->since) {
 		wait->run += (int64_t)(time - wait->since);
 	}
-	if (state == STATE_OFF && wait->state != STATE_OFF)
+	if (state == STATE_OFF && wait->state != STATE_OFF) {
 		tool_attach_thread_forget(thread, INCSTACK__TICK_NO_ROOM);
+		wait->why = INCSTACK__STATE_OTHER;
+	}
 	if (time > wait->since)
 		wait->since = time;
 	wait->state = state;
@@ -232,12 +236,30 @@ static void walk(struct waits *waits, struct tool_attach_thread *thread,
 static void on_left(struct waits *waits, const struct tool_attach_report *report)
 {
 	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
+	struct wait *wait;
 
 	waits->run->samples++;
 	if (!thread)
 		return;
 	change(waits, thread, STATE_OFF, report->time);
+	wait = thread->own;
+	if (report->stack.is_native)
+		wait->why = tool_attach_cause(waits->run->space, report->stack.pc);
 	walk(waits, thread, &report->stack);
+}
+
+/* This report follows the one with the stack. */
+static void on_off(struct waits *waits, const struct tool_attach_report *report)
+{
+	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
+	struct wait *wait;
+
+	if (!thread)
+		return;
+	change(waits, thread, STATE_OFF, report->time);
+	wait = thread->own;
+	if (report->is_preempted)
+		wait->why = INCSTACK__STATE_RUNNABLE;
 }
 
 static void on_tick(struct waits *waits, const struct tool_attach_report *report)
@@ -249,7 +271,8 @@ static void on_tick(struct waits *waits, const struct tool_attach_report *report
 		return;
 	waits->run->samples++;
 	walk(waits, thread, &report->stack);
-	tool_attach_file_ticks(waits->run->file, thread, report->time, ticks);
+	tool_attach_file_ticks(waits->run->file, thread, report->time, ticks,
+			       INCSTACK__STATE_RUNNING);
 }
 
 /* ---- threads on which there was no report --------------------------------------------------- */
@@ -313,6 +336,7 @@ static void look_at(void *context, pid_t tid)
 		return; /* its wait is known, or it runs */
 	stack.bytes = read_stack(stack.sp, copy);
 	change(waits, thread, STATE_OFF, now);
+	wait->why = tool_attach_cause(waits->run->space, stack.pc);
 	walk(waits, thread, &stack);
 	wait->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
@@ -377,7 +401,7 @@ static void take(struct tool_attach_run *run, const struct tool_attach_report *r
 		on_left(waits, report);
 		break;
 	case TOOL_ATTACH_OFF:
-		change_of(waits, report->tid, STATE_OFF, report->time);
+		on_off(waits, report);
 		break;
 	case TOOL_ATTACH_ON:
 		change_of(waits, report->tid, STATE_ON, report->time);

@@ -32,6 +32,8 @@ struct tool_record_options {
 	int follow;
 	bool is_resident;          /* whether the pages are looked at when the recording ends */
 	int is_wall;               /* whether the time in which a thread waits is sampled, too */
+	bool by_calls;             /* whether the recorder does that, around the calls that wait */
+	bool by_kernel;            /* or the kernel; none of both: what is permitted */
 	int by_thread;             /* whether contexts begin with the name of their thread */
 	bool folded;               /* whether FILE.folded is written */
 	struct tool_filter filter; /* what the report looks through, and leaves out */

@@ -23,14 +23,14 @@
 #include "record.h"
 
 #define PRELOAD "libincstack_preload.so"
+#define PRELOAD_OF_WAITS "libincstack_preload_waits.so" /* which also has the functions that wait */
 #define PROGRESS_SECONDS 2
 
 /* Finds the library to preload: in the tool's own directory, or where it is installed relative to
  * that. */
-static int search_preload(char path[PATH_MAX])
+static int search_preload(const char *name, char path[PATH_MAX])
 {
-	static const char *const places[] = {"/" PRELOAD,
-					     "/" INCSTACK_PRELOAD_FROM_BIN "/" PRELOAD};
+	static const char *const places[] = {"", "/" INCSTACK_PRELOAD_FROM_BIN};
 	char self[PATH_MAX - 64];
 	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
@@ -41,22 +41,23 @@ static int search_preload(char path[PATH_MAX])
 		if (slash != NULL)
 			*slash = 0;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			snprintf(path, PATH_MAX, "%s%s", self, places[i]);
+			snprintf(path, PATH_MAX, "%s%s/%s", self, places[i], name);
 			if (access(path, R_OK) == 0)
 				return 0;
 		}
 	}
 	fprintf(stderr,
-		"incstack: cannot find " PRELOAD ", neither in the directory of incstack nor "
-		"relative to it in " INCSTACK_PRELOAD_FROM_BIN "; install it there\n");
+		"incstack: cannot find %s, neither in the directory of incstack nor "
+		"relative to it in " INCSTACK_PRELOAD_FROM_BIN "; install it there\n",
+		name);
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
 /* Finds it, and refuses a path that LD_PRELOAD cannot have: the loader would split it, or put another
  * folder in place of $ORIGIN, and look there. */
-static int find_preload(char path[PATH_MAX])
+static int find_preload(const struct tool_record_options *options, char path[PATH_MAX])
 {
-	if (search_preload(path) != 0)
+	if (search_preload(options->by_calls ? PRELOAD_OF_WAITS : PRELOAD, path) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
 	if (strpbrk(path, " :$") == NULL)
 		return 0;
@@ -75,10 +76,12 @@ static void set_environment(const struct tool_record_options *options, const cha
 	/* The file comes last: its name may contain anything. */
 	if (asprintf(&text,
 		     "kind=%u;interval=%llu;ticks=%s;mode=%s;crosscheck=%s;follow=%d;resident=%d;"
+		     "wall=%d;"
 		     "file=%s",
 		     options->kind, options->interval,
 		     options->ticks != NULL ? options->ticks : "any", options->mode,
-		     options->crosscheck, options->follow, options->is_resident, options->file) < 0)
+		     options->crosscheck, options->follow, options->is_resident, options->by_calls,
+		     options->file) < 0)
 		_exit(TOOL_STATUS_CANNOT_RUN);
 	setenv("INCSTACK_HEAP", text, 1);
 	if (asprintf(&text, "%s%s%s", preload, others != NULL && *others ? ":" : "",
@@ -238,7 +241,7 @@ int tool_record_run(const struct tool_record_options *options, struct tool_recor
 	pid_t child;
 	int status = TOOL_STATUS_CANNOT_RUN;
 
-	if (find_preload(preload) != 0)
+	if (find_preload(options, preload) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
 	if (pipe2(failed, O_CLOEXEC) != 0) {
 		fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));

@@ -82,9 +82,35 @@ static void print_cpu(const struct tool_report *report, FILE *out)
 	print_failed_calls(report, out);
 }
 
+static uint64_t total_of(const struct tool_report *report, uint32_t kind)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < report->sums.count; i++)
+		total += report->sums.rows[i].own[kind];
+	return total;
+}
+
+/* Prints what the threads did with their time. */
+static void print_states(const struct tool_report *report, FILE *out)
+{
+	const uint64_t all = total_of(report, 0);
+	char amount[32];
+
+	for (uint32_t i = 0; i < INCSTACK__STATES && all > 0; i++) {
+		const uint64_t time = total_of(report, tool_report_kind_of(report, i));
+
+		if (time > 0)
+			fprintf(out, "%12s %5.1f%%  %s\n",
+				tool_amount(time, "nanoseconds", amount, sizeof(amount)),
+				100.0 * (double)time / (double)all, incstack__state_name(i));
+	}
+}
+
 static void print_wall(const struct tool_report *report, FILE *out)
 {
 	print_sampled(report, "wall-clock time", out);
+	print_states(report, out);
 	tool_report_ticks(report, out);
 	print_failed_calls(report, out);
 }
@@ -110,5 +136,8 @@ static void print_wall(const struct tool_report *report, FILE *out)
 const struct tool_report_form tool_report_cpu = {
 	.name = "cpu", .title = "CPU profile", .print_totals = print_cpu, OF_TIME};
 
-const struct tool_report_form tool_report_wall = {
-	.name = "wall", .title = "wall-clock profile", .print_totals = print_wall, OF_TIME};
+const struct tool_report_form tool_report_wall = {.name = "wall",
+						  .has_states = true,
+						  .title = "wall-clock profile",
+						  .print_totals = print_wall,
+						  OF_TIME};

@@ -6,10 +6,18 @@
 #include "tracefile/notes.h"
 #include "report.h"
 
+/* Whether the kernel has reported waits, or the recorder has measured calls. */
+static bool is_wall(const struct incstack__tracefile_reader *reader)
+{
+	const struct incstack__tracefile_totals *totals = incstack__tracefile_reader_totals(reader);
+
+	return incstack__tracefile_has_note(totals, INCSTACK__NOTE_WALL) ||
+	       incstack__tracefile_has_note(totals, INCSTACK__NOTE_WALL_CALLS);
+}
+
 const struct tool_report_form *tool_report_form_of(const struct incstack__tracefile_reader *reader)
 {
-	if (incstack__tracefile_has_note(incstack__tracefile_reader_totals(reader),
-					 INCSTACK__NOTE_WALL))
+	if (is_wall(reader))
 		return &tool_report_wall;
 	return incstack__tracefile_reader_header(reader)->kind == INCSTACK__TRACEFILE_OF_CPU
 		       ? &tool_report_cpu

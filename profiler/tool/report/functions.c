@@ -33,6 +33,18 @@ static const struct view views[] = {
 	{"wall-clock time", "time", true, true, true}, {"samples", "samples", false, false, false},
 };
 
+/* The titles of further kinds whose names are too long. */
+static const char *const titles[][2] = {
+	{"runnable", "ready"}, {"page fault", "fault"}, {"other wait", "other"}};
+
+static const char *title_of(const char *kind)
+{
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (strcmp(titles[i][0], kind) == 0)
+			return titles[i][1];
+	return kind;
+}
+
 struct column {
 	char title[WIDTH];
 	uint32_t kind;
@@ -91,7 +103,7 @@ static void add_columns(struct columns *columns, const struct tool_report *repor
 	struct incstack_profile_kind about;
 
 	for (uint32_t kind = 0; incstack_profile_kind(report->profile, kind, &about) == 0; kind++) {
-		const struct view other = {about.name, about.name, true, false, false};
+		const struct view other = {about.name, title_of(about.name), true, false, false};
 		const struct view *view = find_view(about.name);
 
 		if ((view != NULL) != are_known)

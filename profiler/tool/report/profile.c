@@ -32,10 +32,13 @@ static const struct incstack_profile_kind cpu_kinds[] = {
 	{"samples", "count"},
 };
 
+/* The states follow. */
 static const struct incstack_profile_kind wall_kinds[] = {
 	{"wall-clock time", "nanoseconds"},
 	{"samples", "count"},
 };
+
+_Static_assert(sizeof(wall_kinds) / sizeof(wall_kinds[0]) == TOOL_KIND_STATES, "the states follow");
 
 static int has_values(const struct incstack__cct_values *values)
 {
@@ -83,7 +86,7 @@ static int weigh(struct incstack_profile *profile, const struct tool_report *rep
 	const struct incstack__resident *resident = &report->replay->resident;
 	const struct incstack__cct_values *values = &of->values;
 	const ptrdiff_t number = of - report->replay->cct.nodes;
-	const uint64_t weights[] = {
+	uint64_t weights[TOOL_KIND_STATES + INCSTACK__STATES] = {
 		values->bytes,
 		values->calls,
 		values->temporary,
@@ -93,6 +96,10 @@ static int weigh(struct incstack_profile *profile, const struct tool_report *rep
 		resident->resident != NULL ? resident->swapped[number] : 0,
 	};
 
+	if (tool_report_is_wall(report))
+		memcpy(weights + TOOL_KIND_STATES,
+		       incstack__times_of(&report->replay->times, (uint32_t)number),
+		       INCSTACK__STATES * sizeof(*weights));
 	return incstack_profile_add_weights(profile, node, weights);
 }
 
@@ -112,7 +119,7 @@ static uint32_t outer_of(const struct tool_report *report, const uint32_t *nodes
 }
 
 static int add_deep(struct incstack_profile *profile, const struct tool_report *report,
-		    uint32_t outer, const struct incstack__cct_node *context)
+		    uint32_t outer, uint32_t context)
 {
 	static const struct tool_symbols_frame middle = {.name = "[frames left out]"};
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
@@ -120,12 +127,12 @@ static int add_deep(struct incstack_profile *profile, const struct tool_report *
 	uint32_t node;
 	int error = child(profile, outer, &middle, 0, &node);
 
-	inner[0] = context;
+	inner[0] = &nodes[context];
 	for (unsigned i = 1; i < INNERMOST; i++)
 		inner[i] = &nodes[inner[i - 1]->parent];
 	for (unsigned i = INNERMOST; i-- > 0 && error == 0;)
 		error = child_of_code(profile, report, node, inner[i], &node);
-	return error != 0 ? error : weigh(profile, report, node, context);
+	return error != 0 ? error : weigh(profile, report, node, &nodes[context]);
 }
 
 uint64_t tool_report_deep(const struct tool_report *report)
@@ -183,8 +190,7 @@ static int add_context(struct incstack_profile *profile, const struct tool_repor
 		nodes[i] = context->depth == TOOL_DEPTH_MAX + 1
 				   ? outer_of(report, nodes, context->parent)
 				   : parent;
-		return has_values(&context->values) ? add_deep(profile, report, nodes[i], context)
-						    : 0;
+		return has_values(&context->values) ? add_deep(profile, report, nodes[i], i) : 0;
 	}
 	if (is_passed_on(report, context)) {
 		nodes[i] = parent;
@@ -224,6 +230,17 @@ static int set_default(struct incstack_profile *profile, const struct tool_repor
 #define CREATE(kinds, profile) \
 	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
 
+static int create_wall(struct incstack_profile **profile)
+{
+	struct incstack_profile_kind all[TOOL_KIND_STATES + INCSTACK__STATES];
+
+	memcpy(all, wall_kinds, sizeof(wall_kinds));
+	for (uint32_t i = 0; i < INCSTACK__STATES; i++)
+		all[TOOL_KIND_STATES + i] =
+			(struct incstack_profile_kind){incstack__state_name(i), "nanoseconds"};
+	return CREATE(all, profile);
+}
+
 /* Returns how many kinds a heap profile has. */
 static uint32_t heap_kinds(const struct tool_report *report)
 {
@@ -236,7 +253,7 @@ static uint32_t heap_kinds(const struct tool_report *report)
 
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	int error = tool_report_is_wall(report) ? CREATE(wall_kinds, profile)
+	int error = tool_report_is_wall(report) ? create_wall(profile)
 		    : tool_report_is_cpu(report)
 			    ? CREATE(cpu_kinds, profile)
 			    : incstack_profile_create(kinds, heap_kinds(report), profile);

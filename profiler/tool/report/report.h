@@ -79,8 +79,9 @@ struct tool_report_form {
 	const char *unfinished; /* why an expected event has no record; null: as for all profiles */
 	/* Of a thread: its weight in `unit`, the number of its events; their names for programs. */
 	const char *unit, *weight, *weight_name, *calls, *calls_name;
-	bool has_time;      /* events are intervals of time */
-	bool has_memory;    /* events have sizes, and blocks live */
+	bool has_time;   /* events are intervals of time */
+	bool has_states; /* the states of a thread are kinds of weight, from TOOL_KIND_STATES on */
+	bool has_memory; /* events have sizes, and blocks live */
 	bool shows_callers; /* also functions that weigh nothing by themselves */
 	struct tool_report_sections contexts, lines;
 	const char *(*why_empty)(const struct tool_report *report);
@@ -140,6 +141,9 @@ int tool_report_wants(const struct tool_report *report, uint32_t kind);
  * frames there, and one frame "[frames left out]" in between. */
 #define TOOL_DEPTH_MAX 512
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile);
+enum { TOOL_KIND_STATES = 2 };
+/* Returns the kind of weight that the time in a state is in the profile; 0: states are not told apart. */
+uint32_t tool_report_kind_of(const struct tool_report *report, enum incstack__state state);
 
 /* Gives the profile its timeline. nodes[i] is the node of context i. Without memory for it, or if its
  * stamps are no times, there is none. Returns 0 or INCSTACK_E*. */

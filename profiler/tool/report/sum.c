@@ -22,8 +22,12 @@ int tool_report_is_attached(const struct tool_report *report)
 
 int tool_report_is_wall(const struct tool_report *report)
 {
-	return incstack__tracefile_has_note(incstack__tracefile_reader_totals(report->reader),
-					    INCSTACK__NOTE_WALL);
+	return report->form->has_states;
+}
+
+uint32_t tool_report_kind_of(const struct tool_report *report, enum incstack__state state)
+{
+	return report->form->has_states ? (uint32_t)TOOL_KIND_STATES + state : 0;
 }
 
 /* The lost samples are those that were started, or that the recorder refused, and that have no

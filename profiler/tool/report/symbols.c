@@ -172,6 +172,8 @@ static const char *name_function(struct tool_symbols *symbols, struct tool_modul
 	module->codes++;
 	if (name != NULL)
 		return demangled(symbols, without_version(name, text, sizeof(text)));
+	if (module->info->path[0] != '/')
+		return store(symbols, module->path); /* the vdso has no file: one function */
 	module->unnamed++;
 	snprintf(text, sizeof(text), "%s+0x%" PRIx64, tool_base_name(module->info->path),
 		 tool_module_symbols_start(module, pc));

@@ -83,6 +83,7 @@ static int set(struct incstack_profile *profile, const struct tool_report *repor
 			.weight = replay->samples[i].weight,
 			.thread = place_of(found, replay->samples[i].thread),
 			.node = nodes[replay->samples[i].node],
+			.kind = tool_report_kind_of(report, replay->samples[i].state),
 		};
 	error = incstack__profile_set_timeline(profile, &timeline);
 	free(samples);

@@ -87,6 +87,7 @@ static int find_attributes(struct otlp_writer *writer, size_t labels)
 static int put_share(struct otlp_writer *writer, uint32_t stack, size_t labels,
 		     const struct incstack__pprof_share *share)
 {
+	uint64_t values[INCSTACK_PROFILE_KINDS_MAX] = {0};
 	const uint32_t *numbers;
 	size_t attributes = labels;
 	int error = incstack__otlp_thread(&writer->dictionary, share->thread, &numbers);
@@ -94,7 +95,8 @@ static int put_share(struct otlp_writer *writer, uint32_t stack, size_t labels,
 	for (int i = 0; i < 2 && !error; i++)
 		if (numbers[i])
 			writer->attributes[attributes++] = numbers[i];
-	return error ? error : put_sample(writer, stack, attributes, share->values);
+	incstack__pprof_share_add(share, values);
+	return error ? error : put_sample(writer, stack, attributes, values);
 }
 
 static int put_node(struct otlp_writer *writer, uint32_t node)

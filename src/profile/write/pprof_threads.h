@@ -10,8 +10,8 @@
 
 /* What a context has of a thread. */
 struct incstack__pprof_share {
-	uint32_t node, thread;
-	uint64_t values[2]; /* the weight, and the number of samples */
+	uint32_t node, thread, kind; /* the kind of weight that says what the thread did; 0: none */
+	uint64_t weight, count;      /* the number of samples */
 };
 
 struct incstack__pprof_threads {
@@ -25,6 +25,10 @@ struct incstack__pprof_threads {
 int incstack__pprof_threads_make(struct incstack__pprof_threads *threads,
 				 const struct incstack_profile *profile);
 void incstack__pprof_threads_free(struct incstack__pprof_threads *threads);
+
+/* Adds a share to the weights of a sample, which are INCSTACK_PROFILE_KINDS_MAX numbers: to kind 0, to kind 1,
+ * which counts samples, and to its own kind. */
+void incstack__pprof_share_add(const struct incstack__pprof_share *share, uint64_t *values);
 
 /* Gives out the shares of a node, in *first and the next ones. Nodes must come in ascending order. Returns their
  * number, or 0 if they do not add up to the weights of the node. */

@@ -213,8 +213,11 @@ static int put_samples(struct pprof_writer *writer, uint32_t node)
 	if (!error && !count)
 		error = put_message(writer, &sample);
 	for (size_t i = 0; i < count && !error; i++) {
+		uint64_t values[INCSTACK_PROFILE_KINDS_MAX] = {0};
+
+		incstack__pprof_share_add(&shares[i], values);
 		sample.share = &shares[i];
-		sample.values = shares[i].values;
+		sample.values = values;
 		error = put_message(writer, &sample);
 	}
 	return error;

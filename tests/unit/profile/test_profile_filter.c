@@ -359,7 +359,7 @@ START_TEST(timelines_follow)
 	static const char *const skip[] = {"g"}, *const focus[] = {"f"};
 	const struct incstack__profile_thread thread = {"t", 1};
 	const struct incstack__profile_sample samples[] = {
-		{10, 1, 0, 2}, {20, 2, 0, 3}, {30, 4, 0, 4}};
+		{10, 1, 0, 2, 0}, {20, 2, 0, 3, 0}, {30, 4, 0, 4, 0}};
 	const struct incstack__profile_timeline timeline = {&thread, samples, 1, 3};
 	struct incstack_profile *profile = profile_from("main;f 1\nmain;f;g 2\nmain;h 4\n");
 	uint64_t left[INCSTACK_PROFILE_KINDS_MAX];

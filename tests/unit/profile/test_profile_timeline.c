@@ -51,8 +51,9 @@ static int set(struct incstack_profile *profile, const struct incstack__profile_
 /* Thread 0 runs from 100 to 110 ms in a and from 390 to 400 ms in main; thread 1 from 249 to 259 ms. */
 static struct incstack_profile *timed(void)
 {
-	static const struct incstack__profile_sample samples[] = {
-		{400 * MS, 10 * MS, 0, 1}, {259 * MS, 10 * MS, 1, 3}, {110 * MS, 10 * MS, 0, 2}};
+	static const struct incstack__profile_sample samples[] = {{400 * MS, 10 * MS, 0, 1, 0},
+								  {259 * MS, 10 * MS, 1, 3, 0},
+								  {110 * MS, 10 * MS, 0, 2, 0}};
 	struct incstack_profile *profile = made();
 
 	ck_assert_int_eq(set(profile, samples, 3), 0);
@@ -71,15 +72,17 @@ static int contains(const struct incstack_profile *profile, enum incstack_profil
 
 START_TEST(what_makes_no_sense_is_refused)
 {
-	static const struct incstack__profile_sample wrong[] = {
-		{1, 1, 3, 1}, {1, 1, 0, 4}, {1, 1, 0, INCSTACK_PROFILE_ROOT}};
+	static const struct incstack__profile_sample wrong[] = {{1, 1, 3, 1, 0},
+								{1, 1, 0, 4, 0},
+								{1, 1, 0, INCSTACK_PROFILE_ROOT, 0},
+								{1, 1, 0, 1, 9}};
 	static const struct incstack__profile_thread bad[] = {{"\xff", 1}, {NULL, 2}};
 	const struct incstack__profile_timeline not_utf8 = {bad, NULL, 1, 0};
 	const struct incstack__profile_timeline no_name = {bad, NULL, 2, 0};
 	const struct incstack__profile_timeline no_threads = {NULL, NULL, 1, 0};
 	struct incstack_profile *profile = timed();
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(set(profile, &wrong[i], 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack__profile_set_timeline(profile, &not_utf8), INCSTACK_EFORMAT);
 	ck_assert_int_eq(incstack__profile_set_timeline(profile, &no_name), INCSTACK_EINVAL);
@@ -189,7 +192,7 @@ START_TEST(files_and_lines_are_in_the_tables_of_a_thread)
 	static const struct incstack_profile_frame frame = {
 		.size = sizeof(frame), .name = "f", .name_length = 1, .file = "f.c", .line = 42};
 	struct incstack_profile *profile = made();
-	struct incstack__profile_sample sample = {1000, 1, 0, 0};
+	struct incstack__profile_sample sample = {1000, 1, 0, 0, 0};
 
 	ck_assert_int_eq(incstack_profile_add_node(profile, 1, &frame, &sample.node), 0);
 	ck_assert_int_eq(set(profile, &sample, 1), 0);

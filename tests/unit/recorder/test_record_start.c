@@ -9,6 +9,8 @@
 #include "refused.h"
 
 #include "recorder/cpu/cpu_kind.c"
+
+const struct incstack__kind incstack__kind_wall; /* starts as a CPU profile does */
 #include "recorder/heap/heap_kind.c"
 #include "recorder/start.c"
 

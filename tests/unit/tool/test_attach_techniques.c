@@ -11,6 +11,7 @@
 #include "tool/attach/kernel/outputs.h"
 #include "tool/attach/kernel/sandbox.h"
 #include "tool/attach/process/ask.h"
+#include "tool/attach/process/cause.h"
 #include "tool/attach/technique.h"
 #include "run_suite.h"
 #include "tool/proc.h"
@@ -61,12 +62,22 @@ void tool_attach_file_note(struct tool_attach_file *file, unsigned number)
 }
 
 void tool_attach_file_ticks(struct tool_attach_file *file, struct tool_attach_thread *thread,
-			    uint64_t time, uint64_t ticks)
+			    uint64_t time, uint64_t ticks, enum incstack__state state)
 {
 	(void)file;
 	(void)time;
 	note_thread("ticks", thread);
-	note(" x%d; ", (int)ticks);
+	note(" x%d", (int)ticks);
+	if (state != INCSTACK__STATE_RUNNING && state != INCSTACK__STATE_OTHER)
+		note(" state %d", (int)state);
+	note("; ");
+}
+
+/* The pc says for what the thread waits; two of them for the same. */
+enum incstack__state tool_attach_cause(struct tool_attach_space *space, uint64_t pc)
+{
+	(void)space;
+	return pc < INCSTACK__STATE_OTHER ? (enum incstack__state)pc : INCSTACK__STATE_OTHER;
 }
 
 void tool_attach_file_alloc(struct tool_attach_file *file, struct tool_attach_thread *thread,
@@ -304,10 +315,70 @@ START_TEST(a_wait_is_divided_into_ticks)
 	report(TOOL_ATTACH_ON, OTHER, 12000, 0);
 	expect("ticks 1000 at 5 x5; ticks 2000 at 6 x1; ");
 	report(TOOL_ATTACH_OFF, OTHER, 13000, 0); /* without a trace; half an interval was left */
-	report(TOOL_ATTACH_ON, OTHER, 14500, 0);
-	expect("ticks 2000 x2; ");
-	ck_assert_uint_eq(technique->end(&run, 16000, 42, 0), 6000 + 5500);
+	report(TOOL_ATTACH_ON, OTHER, 17500, 0);
+	expect("ticks 2000 x5; ");
+	ck_assert_uint_eq(technique->end(&run, 18000, 42, 0), 8000 + 7500);
 	expect("");
+	end();
+}
+END_TEST
+
+static void report_of(struct tool_attach_report one)
+{
+	technique->report(&run, &one);
+}
+
+/* A thread leaves its processor in a call, with that pc, and is back. */
+static void wait_at(uint64_t pc, uint64_t from, uint64_t to, bool is_preempted)
+{
+	report_of((struct tool_attach_report){.kind = TOOL_ATTACH_LEFT,
+					      .tid = ONE,
+					      .time = from,
+					      .stack = {.pc = pc, .is_native = true}});
+	report_of((struct tool_attach_report){
+		.kind = TOOL_ATTACH_OFF, .tid = ONE, .time = from, .is_preempted = is_preempted});
+	report(TOOL_ATTACH_ON, ONE, to, 0);
+}
+
+START_TEST(each_wait_has_its_state)
+{
+	begin(&tool_attach_waits);
+	expect("interval 1000 wall; ");
+	wait_at(INCSTACK__STATE_LOCK, 10000, 13000, false);
+	expect("ticks 1000 at 2 x3 state 2; ");
+	wait_at(INCSTACK__STATE_SLEEP, 20000, 24000, false);
+	expect("ticks 1000 at 4 x4 state 4; ");
+	wait_at(INCSTACK__STATE_LOCK, 30000, 35000, true);
+	expect("ticks 1000 at 2 x5 state 1; ");
+	end();
+}
+END_TEST
+
+/* Returns how many ticks the event that was written last stands for, and forgets it. */
+static int ticks_written(void)
+{
+	const char *at = strchr(written, 'x');
+	const int ticks = at ? atoi(at + 1) : 0;
+
+	written[0] = '\0';
+	return ticks;
+}
+
+/* Two places share each interval: a wait of 0.3 and one of 0.7 intervals. */
+START_TEST(waits_that_repeat_are_sampled_in_their_shares)
+{
+	int ticks[8] = {0};
+
+	begin(&tool_attach_waits);
+	for (uint64_t i = 0; i < 10000; i++) {
+		wait_at(6, 10000 + i * 1000, 10300 + i * 1000, false);
+		ticks[6] += ticks_written();
+		wait_at(7, 10300 + i * 1000, 11000 + i * 1000, false);
+		ticks[7] += ticks_written();
+	}
+	ck_assert_int_ge(ticks[6], 2800);
+	ck_assert_int_le(ticks[6], 3200);
+	ck_assert_int_ge(ticks[7], 6800);
 	end();
 }
 END_TEST
@@ -404,6 +475,8 @@ int main(void)
 
 	tcase_add_test(all, each_tick_is_written_with_its_trace);
 	tcase_add_test(all, a_wait_is_divided_into_ticks);
+	tcase_add_test(all, each_wait_has_its_state);
+	tcase_add_test(all, waits_that_repeat_are_sampled_in_their_shares);
 	tcase_add_test(all, a_long_wait_is_written_before_it_ends);
 	tcase_add_test(all, what_follows_lost_reports_is_not_known);
 	tcase_add_test(all, another_program_has_other_waits);

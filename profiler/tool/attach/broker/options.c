@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "attach.h"
+#include "tool/attach/kernel/events.h"
 #include "tracefile/format.h"
 
 static int refuse(const char *message)
@@ -30,6 +31,10 @@ static int attach(struct tool_record_options *options)
 	if (options->program[0] || options->mode || options->crosscheck || options->follow)
 		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
 			      "--follow-children");
+	if (options->by_calls)
+		return refuse(
+			"--pid takes no --wall=calls: the recorder cannot be loaded into a process "
+			"that runs; --wall lets the kernel report the waits");
 	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP && options->interval != 1)
 		return refuse("--pid takes no --interval: the kernel stops the process at each "
 			      "call, recorded or not");
@@ -41,10 +46,15 @@ static int attach(struct tool_record_options *options)
 	return tool_attach(options, (pid_t)pid, seconds);
 }
 
+/* Chooses the way in which the waits of a program are measured that is run. */
 static int launch(struct tool_record_options *options)
 {
 	int status;
 
+	if (options->by_calls || (!options->by_kernel && !tool_attach_events_permit_waits())) {
+		options->by_calls = true;
+		return tool_record(options);
+	}
 	if (options->mode || options->crosscheck || options->follow)
 		return refuse("--wall takes neither --mode, --crosscheck nor --follow-children");
 	if (!options->program[0])

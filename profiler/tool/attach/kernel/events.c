@@ -120,6 +120,16 @@ static int negotiate(struct tool_attach_events *events)
 	return events->is_wall && attr->exclude_kernel ? EACCES : 0;
 }
 
+bool tool_attach_events_permit_waits(void)
+{
+	struct perf_event_attr attr = switch_attributes(attributes(1));
+	const int fd = open_event(&attr, 0, -1);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* Makes the buffer of a processor. An unprivileged user may lock little memory, so the size is
  * halved until the kernel accepts it. Later buffers begin with this size. */
 static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *ring)

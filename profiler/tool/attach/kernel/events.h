@@ -17,6 +17,8 @@ struct tool_attach_events;
  * leaves a processor and is back are reported. Returns 0, or an exit status after a message. */
 int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval,
 			    bool is_wall);
+/* Whether the kernel would report the waits of a process of the user. */
+bool tool_attach_events_permit_waits(void);
 /* Begins to sample. */
 void tool_attach_events_start(struct tool_attach_events *events);
 /* Ends the sampling, and removes the breakpoints; what was reported before can still be read. */

@@ -214,6 +214,7 @@ static void pass_switch(const struct tool_attach_events *events, const struct re
 		.kind = is_off ? TOOL_ATTACH_OFF : TOOL_ATTACH_ON,
 		.tid = (pid_t)(words[0] >> 32),
 		.time = words[1],
+		.is_preempted = (record->head->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
 	};
 
 	if (record->count >= SWITCH_WORDS && (pid_t)words[0] == events->pid &&

@@ -5,6 +5,7 @@
 #ifndef INCSTACK_TOOL_ATTACH_REPORT_H
 #define INCSTACK_TOOL_ATTACH_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -41,6 +42,7 @@ struct tool_attach_report {
 	uint64_t time; /* CLOCK_MONOTONIC */
 	union {
 		struct tool_attach_stack stack; /* TICK, LEFT */
+		bool is_preempted; /* OFF: the thread could go on, but another one runs */
 		struct tool_attach_hit hit;
 		struct {
 			uint64_t count;

@@ -221,9 +221,10 @@ void tool_attach_file_alloc(struct tool_attach_file *file, struct tool_attach_th
 
 /* Ticks are written as an allocation of as many bytes. */
 void tool_attach_file_ticks(struct tool_attach_file *file, struct tool_attach_thread *thread,
-			    uint64_t time, uint64_t ticks)
+			    uint64_t time, uint64_t ticks, enum incstack__state state)
 {
-	const struct tool_attach_block block = {.time = time, .bytes = ticks};
+	const struct tool_attach_block block = {
+		.time = time, .pointer = incstack__state_pointer(state), .bytes = ticks};
 
 	add(file, thread, &block, ticks);
 }

@@ -11,6 +11,7 @@
 #include "threads.h"
 #include "tool/attach/process/space.h"
 #include "tool/record/record.h"
+#include "tracefile/states.h"
 
 struct tool_attach_file;
 
@@ -23,9 +24,9 @@ bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_a
 /* Adds an allocation, with the trace of the thread or the reason why there is none. */
 void tool_attach_file_alloc(struct tool_attach_file *file, struct tool_attach_thread *thread,
 			    const struct tool_attach_block *block);
-/* Adds ticks, which share the trace of the thread. */
+/* Adds ticks of a state, which share the trace of the thread. */
 void tool_attach_file_ticks(struct tool_attach_file *file, struct tool_attach_thread *thread,
-			    uint64_t time, uint64_t ticks);
+			    uint64_t time, uint64_t ticks, enum incstack__state state);
 void tool_attach_file_free_block(struct tool_attach_file *file, struct tool_attach_thread *thread,
 				 uint64_t time, uint64_t pointer);
 /* Counts allocations of which nothing else is known. */

@@ -305,6 +305,19 @@ int tool_attach_space_read(struct tool_attach_space *space)
 	return space->count == 0;
 }
 
+const unsigned char *tool_attach_space_code(const struct tool_attach_space *space, uint64_t address,
+					    size_t bytes)
+{
+	const struct tool_attach_module *module = tool_attach_space_module(space, address);
+	struct tool_attach_copy *copy = module ? module->copy : NULL;
+	const uint64_t at = module ? address - module->low : 0;
+
+	if (!copy || at > copy->size || bytes > copy->size - at ||
+	    !tool_attach_copy_get(copy, at, bytes))
+		return NULL;
+	return copy->memory + at;
+}
+
 /* ---- rules -------------------------------------------------------------------------------- */
 
 /* What is asked for of a module. */

@@ -40,6 +40,9 @@ const struct tool_attach_module *tool_attach_space_modules(const struct tool_att
 /* The module whose code has the address; null: none. */
 const struct tool_attach_module *tool_attach_space_module(const struct tool_attach_space *space,
 							  uint64_t address);
+/* Returns the bytes of code at an address, or null. They are valid until something is mapped. */
+const unsigned char *tool_attach_space_code(const struct tool_attach_space *space, uint64_t address,
+					    size_t bytes);
 /* Finds the rule of an interrupted instruction whose rule is a guess, from its code and its stack. */
 struct incstack_rule tool_attach_space_guess(struct tool_attach_space *space,
 					     const struct cursor *at, incstack__read_word *word,
