@@ -157,6 +157,16 @@ static bool is_on(void)
 	return atomic_load_explicit(&incstack__recording.on, memory_order_relaxed);
 }
 
+/* A sample may take longer than the interval. Then the next event waits already when the handler returns, and
+ * the program would never run again. So the program runs at least as long as the sample took. */
+static void rest(struct incstack__record *record, uint64_t began)
+{
+	const uint64_t now = incstack__timer_clock(record);
+
+	record->ticking.rest_until =
+		2 * (now - began) > incstack__recording.interval ? now + (now - began) : 0;
+}
+
 /* After events were given up, the program may have a handler, so ours may run with the program's mask.
  * Then it takes no sample. */
 static void on_trap(const void *ucontext)
@@ -178,8 +188,13 @@ static void on_trap(const void *ucontext)
 	t = &record->ticking;
 	t->traps++;
 	now = incstack__timer_clock(record);
+	if (now < t->rest_until) {
+		sample(record, 0, INCSTACK__TICK_MERGED, ucontext);
+		return;
+	}
 	sample(record, t->sees_kernel ? ticks_of(now, t->told) : ticks_of_user(t, now),
 	       INCSTACK__TICK_MERGED, ucontext);
+	rest(record, now);
 }
 
 /* Leaves the event if the thread blocks its signal. The next call of the recorder opens an event if

@@ -93,6 +93,7 @@ struct incstack__record {
 		bool sees_kernel;    /* whether the event also ticks in the kernel */
 		bool wants_event;    /* the next call of the recorder opens it again */
 		uint32_t traps;      /* ticks of the event since the last tick of the timer */
+		uint64_t rest_until; /* CPU time until which the thread runs without samples */
 		uint64_t told;       /* the thread's CPU time for which samples stand already */
 		int64_t credit;     /* time for which the next sample of the event stands besides */
 		uint64_t timer_cpu; /* CPU time, and that in the kernel, at the timer's last tick */
