@@ -127,7 +127,7 @@ struct incstack_subgraph_stats {
 	uint64_t methods;      /* of these classes */
 	uint64_t instrumented; /* methods that are instrumented, as far as changes were taken */
 	uint64_t entered;      /* of these: methods that have run since, as reported */
-	uint64_t unresolved;   /* calls that were followed and name a method that no loaded class has */
+	uint64_t unresolved;   /* calls, since a root was removed last, of a loaded class that found no method */
 	uint64_t refused;      /* classes that a limit or missing memory kept out */
 };
 
@@ -214,7 +214,9 @@ struct incstack_meter_thread;
 /* Flags of a meter. */
 enum {
 	/* The frames of a thread lie on one stack that grows down, so an inner frame has a lower
-	 * address. Calls whose exit nobody reported are then found when the next call begins. */
+	 * address. Calls whose exit nobody reported are then found when the next call begins, at the latest
+	 * in their place or further out. `frame` must not be 0; such a call is counted as unmatched only. No
+	 * two open calls of one method may have the same frame. */
 	INCSTACK_METER_FRAMES_DESCEND = 1u << 0,
 };
 
@@ -259,7 +261,9 @@ INCSTACK_API int incstack_meter_method_create(struct incstack_meter *meter, uint
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_meter_method_set_root(struct incstack_meter_method *method, int on);
 
-/* Sets the mode of the calls that begin from now on. Errors: EINVAL.
+/* Sets the mode of the calls that begin from now on. The next call within the subgraph counts as the
+ * method's first one again (see incstack_meter_enter): set the mode when the method is instrumented
+ * anew. Where frames are unknown (0), a method must not be turned off while calls of it are open. Errors: EINVAL.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_meter_method_set_mode(struct incstack_meter_method *method,
 						uint32_t mode);
@@ -280,8 +284,8 @@ INCSTACK_API int incstack_meter_thread_create(struct incstack_meter *meter, uint
 INCSTACK_API void incstack_meter_thread_end(struct incstack_meter_thread *thread);
 
 /* Reports that a method begins. `frame` names the activation: the address of its frame, or any number that
- * no other open activation of the thread has, except those of methods that are inlined into it; 0: unknown. Outside of
- * the subgraph it costs one test. Returns 1 if the method runs inside of the subgraph for the first time
+ * no other open activation of the thread has; methods that are inlined into each other may share it; 0:
+ * unknown. Outside of the subgraph it costs a few tests. Returns 1 if the method runs inside of the subgraph for the first time
  * (see incstack_subgraph_method_entered), else 0. Without thread or method nothing happens.
  * Source: Dmitriev 2003, 5.1 and figure 3.
  * Thread: the reported one. Signal: yes, but if it interrupts another event of the thread it is only counted
@@ -310,7 +314,7 @@ enum {
 	INCSTACK_METER_WAIT = 1,
 };
 
-/* Stops the clock of a thread. Stops nest; a pause within a wait is a pause.
+/* Stops the clock of a thread. Stops nest; where both apply, it is a pause.
  * Thread: the reported one. Signal: yes, as incstack_meter_enter. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_meter_thread_stop(struct incstack_meter_thread *thread, uint32_t why);
 
@@ -333,7 +337,8 @@ typedef void incstack_meter_run_fn(void *context, struct incstack_meter_thread *
 /* Measures what a call costs more if it is instrumented. The part between the two readings of the clock is the
  * inner time, which the call itself measures; the rest is the outer time, which its caller measures. Both
  * are taken out of all times, also of those measured before. If `run` is null, calls of the two event
- * functions are measured, so what the embedder's code adds stays in the times.
+ * functions are measured, so what the embedder's code adds stays in the times: pass `run` for
+ * times that are right.
  * Errors: EINVAL, ENOMEM.
  * Algorithm: Dmitriev 2003, 5.3, but with the median of many groups of calls, not with the minimum.
  * Thread: any, one at a time. Signal: no. Allocates: malloc. Blocks: for some milliseconds. */
@@ -343,7 +348,8 @@ INCSTACK_API int incstack_meter_calibrate(struct incstack_meter *meter, incstack
 /* Lets methods be counted only whose own time is below twice the price of timing it, if enough calls were
  * seen. If the events then still cost more than `budget` of the time in the subgraph, the most frequently called methods
  * follow: first counted, then off. `budget` is a share, for example 0.05; 0: no budget. Each call looks
- * at what happened since the one before. *changed is how many methods got another mode; may be null.
+ * at what happened since the last adaptation. A method is never given back what it lost: set its mode for
+ * this. *changed is how often a method got another mode; may be null.
  * Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: for the meter's lock. */
 INCSTACK_API int incstack_meter_adapt(struct incstack_meter *meter, double budget,

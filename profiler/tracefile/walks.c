@@ -34,7 +34,8 @@ static bool same(const uint64_t *frames, size_t count, const object *o)
 		if (at == count || frames[2 * at] != o->function ||
 		    frames[2 * at + 1] != o->address)
 			return false;
-		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
+		/* Where code has no unwind rules, both walks guess, each in its own way. */
+		if (o->flags & (INCSTACK_OBJECT_TRUNCATED | INCSTACK_OBJECT_POINTER))
 			return true;
 	}
 	return at == count;

@@ -142,7 +142,7 @@ static int adapt(struct incstack_meter *meter, double budget, uint32_t *changed)
 		sum_usage(meter, &sum);
 		incstack__copy_free(&sum);
 		count = judge(meter, list, changed);
-		if (budget > 0) {
+		if (budget > 0 && ticks > 0) {
 			cost = save(&meter->price, list, count, INCSTACK_METER_TIMED,
 				    sum_of(list, count), budget * ticks, changed);
 			(void)save(&meter->price, list, count, INCSTACK_METER_COUNTED, cost,

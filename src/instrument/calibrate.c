@@ -6,7 +6,7 @@
 
 #include "meter.h"
 
-enum { GROUPS = 101, CALLS = 200, WARM_UP = 10 };
+enum { GROUPS = 101, CALLS = 200, WARM_UP = 10, LIMIT = 8 };
 
 double incstack__meter_tick_ns(const struct incstack_meter *meter)
 {
@@ -128,7 +128,7 @@ int incstack_meter_calibrate(struct incstack_meter *meter, incstack_meter_run_fn
 	if (!meter)
 		return INCSTACK_EINVAL;
 	groups = malloc(sizeof(*groups));
-	if (!groups || incstack__meter_thread_make(meter, &calibration.thread)) {
+	if (!groups || incstack__meter_thread_make(meter, LIMIT, LIMIT, &calibration.thread)) {
 		free(groups);
 		return INCSTACK_ENOMEM;
 	}

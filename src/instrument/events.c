@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The events of a thread. An event takes a constant number of steps, neither allocates nor locks, and reads the clock
- * at most once.
+ * The events of a thread. An event takes few steps, unless calls ended without an exit. It neither allocates nor locks, and reads the
+ * clock at most once.
  */
 #include "meter.h"
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define NOINLINE __attribute__((noinline))
+
+enum { LOOKS_MOST = 64 }; /* at open calls, for an exit of a method that is off */
 
 typedef struct incstack_meter_thread thread;
 typedef struct incstack_meter_method method;
@@ -133,10 +135,15 @@ static NOINLINE void pop_unseen(thread *t)
 	pop(t);
 }
 
-/* Ends the calls whose frames are gone, because a frame further out is the innermost now. */
-static inline void pop_stale(thread *t, uintptr_t frame)
+/* Whether the frame of a call is gone, because a frame further out, or another one in its place, begins. */
+static inline bool is_stale(const struct open *call, const method *m, uintptr_t frame)
 {
-	while (__builtin_expect(t->open && top_of(t)->frame < frame, 0))
+	return call->frame < frame || (call->frame == frame && call->method == m);
+}
+
+static inline void pop_stale(thread *t, const method *m, uintptr_t frame)
+{
+	while (__builtin_expect(t->open && is_stale(top_of(t), m, frame), 0))
 		pop_unseen(t);
 }
 
@@ -144,7 +151,7 @@ static inline void pop_stale(thread *t, uintptr_t frame)
 static NOINLINE void enter_without_node(thread *t, method *m, uintptr_t frame)
 {
 	add_to(&t->no_room, 1);
-	push(t, &(struct open){m, frame, top_of(t)->node, t->clocked});
+	push(t, &(struct open){m, frame, top_of(t)->node, t->clocked, top_of(t)->is_timed});
 }
 
 static NOINLINE int first_run(method *m)
@@ -155,7 +162,7 @@ static NOINLINE int first_run(method *m)
 static inline void enter_node(thread *t, method *m, uintptr_t frame, struct node *node,
 			      uint32_t mode)
 {
-	const struct open call = {m, frame, node, t->clocked};
+	const struct open call = {m, frame, node, t->clocked, mode == INCSTACK_METER_TIMED};
 
 	if (LIKELY(mode == INCSTACK_METER_TIMED)) {
 		add_to(&t->clocked->inside_timed, 1);
@@ -176,9 +183,11 @@ static int enter_inside(thread *t, method *m, uintptr_t frame)
 	struct node *node;
 
 	if (t->flags & INCSTACK_METER_FRAMES_DESCEND) {
-		if (!frame)
+		if (!frame) {
+			add_to(&t->unmatched, 1);
 			return 0;
-		pop_stale(t, frame);
+		}
+		pop_stale(t, m, frame);
 	}
 	if (__builtin_expect(mode == INCSTACK_METER_OFF, 0))
 		return 0;
@@ -217,25 +226,34 @@ static inline bool is_call_of(const struct open *call, const method *m, uintptr_
 	return call->method == m && call->frame == frame;
 }
 
+static inline bool is_off(const method *m)
+{
+	return atomic_load_explicit(&m->mode, memory_order_relaxed) == INCSTACK_METER_OFF;
+}
+
 /* Returns how many open calls began after the call that ends, or the number of open calls if there is no such
- * call. */
+ * call. Of a method that is off, only a call that began before it was may be open: if it is far out, it ends as
+ * unseen. */
 static uint32_t count_above(const thread *t, const method *m, uintptr_t frame)
 {
 	const struct open *call = top_of(t);
+	const uint32_t most = is_off(m) && t->open > LOOKS_MOST ? LOOKS_MOST : t->open;
 	uint32_t above = 0;
 
-	for (; above < t->open && !is_call_of(call - above, m, frame); above++)
+	for (; above < most && !is_call_of(call - above, m, frame); above++)
 		if ((t->flags & INCSTACK_METER_FRAMES_DESCEND) && (call - above)->frame > frame)
 			return t->open;
-	return above;
+	return above < most ? above : t->open;
 }
 
 /* A call that was too deep ends, or the method was off, or it began before it was instrumented. */
 static void exit_without_call(thread *t, const method *m)
 {
+	if (is_off(m))
+		return;
 	if (t->beyond)
 		t->beyond--;
-	else if (atomic_load_explicit(&m->mode, memory_order_relaxed) != INCSTACK_METER_OFF)
+	else
 		add_to(&t->unmatched, 1);
 }
 
@@ -292,6 +310,8 @@ static void change_stop(thread *t, uint32_t why, bool on)
 		return;
 	if (t->open)
 		advance(t);
+	else
+		t->stamp = clock_read(&t->clock);
 	if (on && t->stopped[why] < UINT8_MAX)
 		t->stopped[why]++;
 	if (!on && t->stopped[why])
@@ -322,7 +342,7 @@ void incstack_meter_sample(thread *t, uint64_t weight_ns)
 	if (!top || top == t->opens)
 		return;
 	add_sample(&top->node->sampled_ns, weight_ns);
-	if (t->clocked != top->clocked)
+	if (top->is_timed)
 		return;
 	/* The clock runs for a caller, as the call is only counted. */
 	add_sample(&top->node->by_samples_ns, weight_ns);

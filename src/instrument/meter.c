@@ -159,20 +159,20 @@ static uint32_t slots_for(uint32_t contexts)
 	return slots;
 }
 
-int incstack__meter_thread_make(struct incstack_meter *meter, struct incstack_meter_thread **made)
+int incstack__meter_thread_make(struct incstack_meter *meter, uint32_t contexts, uint32_t depth,
+				struct incstack_meter_thread **made)
 {
-	const struct incstack_meter_options *options = &meter->options;
 	struct incstack_meter_thread *thread = calloc(1, sizeof(*thread));
 
 	if (!thread)
 		return INCSTACK_ENOMEM;
 	thread->meter = meter;
 	thread->clock = meter->clock;
-	thread->flags = options->flags;
-	thread->depth_limit = options->depth;
-	thread->node_limit = options->contexts + 1;
+	thread->flags = meter->options.flags;
+	thread->depth_limit = depth;
+	thread->node_limit = contexts + 1;
 	thread->mask = slots_for(thread->node_limit) - 1;
-	thread->opens = calloc((size_t)options->depth + 1, sizeof(*thread->opens));
+	thread->opens = calloc((size_t)depth + 1, sizeof(*thread->opens));
 	thread->nodes = calloc(thread->node_limit, sizeof(*thread->nodes));
 	thread->table = calloc((size_t)thread->mask + 1, sizeof(*thread->table));
 	if (!thread->opens || !thread->nodes || !thread->table) {
@@ -196,7 +196,8 @@ int incstack_meter_thread_create(struct incstack_meter *meter, uint64_t id,
 
 	if (!meter || !created)
 		return INCSTACK_EINVAL;
-	error = incstack__meter_thread_make(meter, &thread);
+	error = incstack__meter_thread_make(meter, meter->options.contexts, meter->options.depth,
+					    &thread);
 	if (error)
 		return error;
 	thread->id = id;

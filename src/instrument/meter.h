@@ -56,6 +56,7 @@ struct open {
 	uintptr_t frame;
 	struct node *node;
 	struct node *clocked; /* for which the clock ran before */
+	bool is_timed;
 };
 
 struct incstack_meter_thread {
@@ -124,8 +125,9 @@ double incstack__meter_own(const struct price *price, const struct copied *node)
 /* Sums all threads, the ended ones first. The lock is held. Errors: ENOMEM. */
 int incstack__meter_sum(struct incstack_meter *meter, bool per_thread, struct copy *sum);
 
-/* A thread that is in no list, for calibration; and its end. */
-int incstack__meter_thread_make(struct incstack_meter *meter, struct incstack_meter_thread **made);
+/* A thread that is in no list, with limits of its own. */
+int incstack__meter_thread_make(struct incstack_meter *meter, uint32_t contexts, uint32_t depth,
+				struct incstack_meter_thread **made);
 void incstack__meter_thread_free(struct incstack_meter_thread *thread);
 /* Ends all open calls of a thread. */
 void incstack__meter_thread_finish(struct incstack_meter_thread *thread);

@@ -155,16 +155,6 @@ static void forget_method(struct incstack_subgraph *s, struct method *method)
 	method->is_reached = method->is_wanted = method->is_working = false;
 }
 
-/* The next time that it is instrumented it starts as one that has not run. */
-static void settle_method(struct incstack_subgraph *s, struct method *method)
-{
-	if (!method->is_wanted && method->is_entered) {
-		method->is_entered = false;
-		s->entered--;
-	}
-	queue_change(s, method);
-}
-
 static int reach_root(struct incstack_subgraph *s, const struct root *root)
 {
 	int error;
@@ -189,6 +179,7 @@ int incstack__reach_again(struct incstack_subgraph *s)
 
 	s->must_restart = true;
 	s->work = NULL;
+	s->unresolved = 0;
 	for_each_method(s, forget_method);
 	incstack__calls_forget(&s->mirrors);
 	for (const struct root *root = s->roots; root && !error; root = root->next)
@@ -198,7 +189,7 @@ int incstack__reach_again(struct incstack_subgraph *s)
 	if (error)
 		return error;
 	s->must_restart = false;
-	for_each_method(s, settle_method);
+	for_each_method(s, queue_change);
 	return 0;
 }
 

@@ -246,6 +246,13 @@ int incstack_subgraph_method_called(struct incstack_subgraph *s, uint64_t number
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
+/* The next time that it is instrumented it starts as one that has not run. */
+static void forget_run(struct incstack_subgraph *s, struct method *method)
+{
+	s->entered -= method->is_entered;
+	method->is_entered = false;
+}
+
 static struct method *take_change(struct incstack_subgraph *s)
 {
 	struct method *method = s->first_change;
@@ -270,6 +277,8 @@ int incstack_subgraph_next_change(struct incstack_subgraph *s,
 		if (method->is_wanted == method->is_made)
 			continue;
 		method->is_made = method->is_wanted;
+		if (!method->is_made)
+			forget_run(s, method);
 		if (method->is_made)
 			s->instrumented++;
 		else

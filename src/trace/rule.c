@@ -287,6 +287,8 @@ void incstack__rules_invalidate(runtime *rt, uintptr_t low, uintptr_t high)
 	for (int i = 0; i < RULES_WANTED; i++)
 		if (atomic_load_explicit(&rt->wanted[i], memory_order_relaxed) - low < high - low)
 			atomic_store_explicit(&rt->wanted[i], 0, memory_order_relaxed);
+	/* A walk by such a rule may have been remembered meanwhile. */
+	atomic_fetch_add(&rt->rules_invalidated, 1);
 	atomic_fetch_sub(&rt->invalidating, 1);
 }
 
