@@ -2,10 +2,10 @@
 """Each stack of a recording is that of Python, in all that programs do to stacks."""
 import asyncio
 import functools
-import gc
 import os
 import sys
 import threading
+import types
 import unittest
 
 import incstack
@@ -180,15 +180,17 @@ class Truth(unittest.TestCase):
             sys.monitoring.free_tool_id(tool)
 
     def test_code_objects_that_die(self):
+        places = []
         with checked(self):
-            for i in range(1500):
-                space = {"incstack": incstack}
-                exec(f"def function_{i}():\n    return incstack.stack()", space)
-                seen = space[f"function_{i}"]()
+            for i in range(1000):
+                made = compile(f"def function_{i}(see):\n    return see()", "made", "exec").co_consts[0]
+                function = types.FunctionType(made, {})
+                places.append(id(made))
+                del made
+                seen = function(incstack._incstack.stack)
                 self.assertEqual(seen[0][0], f"function_{i}")
-                del space
-                if i % 500 == 0:
-                    gc.collect()
+                del function, seen
+        self.assertLess(len(set(places)), 500)  # others have taken their addresses
 
     def test_deep_recursion(self):
         def down(n):
