@@ -119,14 +119,15 @@ test_crowd() {
 }
 
 # What could not be recorded is counted: the sums are the lives of all threads. The main thread lives as long as
-# the second one and while the program begins and ends, at most as long as the tool.
+# the second one and while the program begins and ends, at most as long as the tool. If the first reports on the second
+# thread are lost, as happens on a busy machine, its life seems to begin with the first one that is not.
 test_flood() {
 	local lived start whole
 	start=$(date +%s%N)
 	wall 7 -- "$target" flood
 	whole=$((($(date +%s%N) - start) / 1000000))
 	lived=$(said flood)
-	between $((lived * 2)) "$(tick expected)" $((lived + whole)) "two threads"
+	between "$lived" "$(tick expected)" $((lived + whole)) "two threads"
 	equal "time of contexts" "$(spent_ms .)" "$(tick expected)"
 }
 
