@@ -4,8 +4,6 @@
  */
 #include "remembered.h"
 
-#include <string.h>
-
 #include "shared.h"
 
 int incstack__stack_remember(stack *s)
@@ -25,11 +23,19 @@ void incstack__remembered_free(stack *s)
 	s->remembered = NULL;
 }
 
+/* Not memset, which may use vector registers. */
+static void zero(void *memory, size_t bytes)
+{
+	volatile uintptr_t *word = memory;
+	for (size_t i = 0; i < bytes / sizeof(*word); i++)
+		word[i] = 0;
+}
+
 void incstack__remembered_clear(stack *s)
 {
 	struct remembered *r = s->remembered;
 	if (!r)
 		return;
-	memset(r, 0, sizeof(*r));
+	zero(r, sizeof(*r));
 	r->rules_invalidated = rules_invalidated(s);
 }
