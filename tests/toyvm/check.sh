@@ -333,7 +333,7 @@ instrument() {
 	for scheme in 1 2 3; do
 		last=$("$oracle" --instrument "$scheme" --seed "$scheme" --programs "$1") || fail "scheme $scheme"
 		grep instrumentation: <<<"$last"
-		[[ $last == *"calls="[1-9][0-9][0-9][0-9]*"changes="[1-9][0-9]* ]] || fail "few calls"
+		[[ $last == *"calls="[1-9]*"changes="[1-9]* ]] || fail "no calls"
 		"$oracle" --instrument "$scheme" --seed 7 --programs "$1" --threads 1 >/dev/null ||
 			fail "scheme $scheme with one thread"
 	done
