@@ -31,7 +31,8 @@ static const char help[] =
 	"                        kernel.perf_event_paranoid=2 or less, or root\n"
 	"                        timers: tick as often as the kernel's clock, usually every\n"
 	"                        4ms; the times are still right\n"
-	"                        Default: events where the kernel permits them and PROGRAM\n"
+	"                        (default)\n"
+	"                        any: events where the kernel permits them and PROGRAM\n"
 	"                        does not use SIGTRAP, otherwise timers\n"
 	"  --wall[=WAY]          also sample the time in which a thread waits: for a lock, I/O, a\n"
 	"                        timer, a page or a processor. Waiting threads cost nothing, and\n"
@@ -125,9 +126,11 @@ static int check_ticks(const struct tool_record_options *options)
 		fprintf(stderr, "incstack: --ticks does not go with -p or --wall\n");
 		return TOOL_STATUS_USAGE;
 	}
-	if (ticks == NULL || strcmp(ticks, "events") == 0 || strcmp(ticks, "timers") == 0)
+	if (ticks == NULL || strcmp(ticks, "events") == 0 || strcmp(ticks, "timers") == 0 ||
+	    strcmp(ticks, "any") == 0)
 		return 0;
-	fprintf(stderr, "incstack: --ticks takes events or timers, not '%s'\n", tool_name(ticks));
+	fprintf(stderr, "incstack: --ticks takes events, timers or any, not '%s'\n",
+		tool_name(ticks));
 	fprintf(stderr, "incstack: see incstack cpu --help\n");
 	return TOOL_STATUS_USAGE;
 }

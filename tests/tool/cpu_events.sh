@@ -13,7 +13,7 @@ tool=$1 target=$2
 # record ARGUMENTS...: incstack cpu, whatever its exit status, which is in $status.
 record() {
 	status=0
-	timeout 280 "$tool" cpu --folded -o trace "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout 280 "$tool" cpu --ticks any --folded -o trace "$@" >stdout 2>stderr </dev/null || status=$?
 	! grep -E 'the kernel permits no events|this kernel has no events' stderr || exit 77
 	keep_sums
 }
@@ -55,7 +55,7 @@ test_forced_timers() {
 	! grep '^note' stderr || fail "a note"
 	grep -q 'SIGTRAP' <<<"$("$tool" cpu --help)" || fail "no help"
 	! "$tool" cpu --ticks clocks -- true 2>stderr || fail "clocks are accepted"
-	equal message "$(cat stderr)" "incstack: --ticks takes events or timers, not 'clocks'
+	equal message "$(cat stderr)" "incstack: --ticks takes events, timers or any, not 'clocks'
 incstack: see incstack cpu --help"
 }
 
@@ -108,7 +108,7 @@ test_ignored() {
 # reason: EVENTS_FORBIDDEN
 test_forbidden() {
 	status=0
-	"$target" forbid "$tool" cpu -o trace -- "$target" spin >stdout 2>stderr || status=$?
+	"$target" forbid "$tool" cpu --ticks any -o trace -- "$target" spin >stdout 2>stderr || status=$?
 	keep_sums
 	equal status "$status" 0
 	grep -q '^note: the kernel permits no events here' stderr || fail "no note"
@@ -124,7 +124,7 @@ test_user() {
 	cp "$tool" "$(dirname "$tool")"/libincstack_{preload,recorder}.so "$target" bin || exit 77
 	setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null || exit 77
 	status=0
-	setpriv --reuid=65534 --regid=65534 --clear-groups bin/incstack cpu --folded -o "$PWD/trace" \
+	setpriv --reuid=65534 --regid=65534 --clear-groups bin/incstack cpu --ticks any --folded -o "$PWD/trace" \
 		-- "bin/$(basename "$target")" mixed >stdout 2>stderr || status=$?
 	! grep -E 'the kernel permits no events|this kernel has no events' stderr || exit 77
 	keep_sums

@@ -79,7 +79,7 @@ static void set_environment(const struct tool_record_options *options, const cha
 		     "wall=%d;"
 		     "file=%s",
 		     options->kind, options->interval,
-		     options->ticks != NULL ? options->ticks : "any", options->mode,
+		     options->ticks != NULL ? options->ticks : "timers", options->mode,
 		     options->crosscheck, options->follow, options->is_resident, options->by_calls,
 		     options->file) < 0)
 		_exit(TOOL_STATUS_CANNOT_RUN);
