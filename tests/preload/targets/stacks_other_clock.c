@@ -2,6 +2,7 @@
  *
  * incstack heap preload: other_clock.so
  * incstack heap traces: 2000
+ * incstack heap returns: 0
  * incstack heap varies
  * incstack heap does not say: could not be stopped
  *
