@@ -22,21 +22,28 @@ static inline uint64_t read_clock(void *context)
 	return now;
 }
 
-static inline void create(uint32_t flags, uint32_t contexts, uint32_t depth)
+typedef uint64_t read_fn(void *context);
+
+static inline void create_with(read_fn *read, uint32_t flags, uint32_t contexts, uint32_t depth)
 {
 	const struct incstack_meter_options options = {.size = sizeof(options),
-						       .clock = read_clock,
+						       .clock = read,
 						       .ticks_per_second = 1e9,
 						       .contexts = contexts,
 						       .depth = depth,
 						       .flags = flags};
 
-	now = 1000;
 	ck_assert_int_eq(incstack_meter_create(&options, &meter), 0);
 	for (uint64_t i = 0; i < METHODS; i++)
 		ck_assert_int_eq(incstack_meter_method_create(meter, i, &methods[i]), 0);
 	ck_assert_int_eq(incstack_meter_method_set_root(methods[0], 1), 0);
 	ck_assert_int_eq(incstack_meter_thread_create(meter, 7, &thread), 0);
+}
+
+static inline void create(uint32_t flags, uint32_t contexts, uint32_t depth)
+{
+	now = 1000;
+	create_with(read_clock, flags, contexts, depth);
 }
 
 static inline void teardown(void)

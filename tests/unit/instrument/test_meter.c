@@ -259,14 +259,7 @@ static uint64_t read_and_interrupt(void *context)
 
 START_TEST(events_within_events)
 {
-	const struct incstack_meter_options options = {
-		.size = sizeof(options), .clock = read_and_interrupt, .ticks_per_second = 1e9};
-
-	ck_assert_int_eq(incstack_meter_create(&options, &meter), 0);
-	for (uint64_t i = 0; i < METHODS; i++)
-		ck_assert_int_eq(incstack_meter_method_create(meter, i, &methods[i]), 0);
-	incstack_meter_method_set_root(methods[0], 1);
-	ck_assert_int_eq(incstack_meter_thread_create(meter, 7, &thread), 0);
+	create_with(read_and_interrupt, 0, 0, 0);
 	interrupts = true;
 	enter(0, 100);
 	leave(0, 100);
@@ -292,15 +285,8 @@ static uint64_t read_slow_clock(void *context)
 
 START_TEST(prices_are_taken_out)
 {
-	const struct incstack_meter_options options = {
-		.size = sizeof(options), .clock = read_slow_clock, .ticks_per_second = 1e9};
-
-	ck_assert_int_eq(incstack_meter_create(&options, &meter), 0);
-	for (uint64_t i = 0; i < METHODS; i++)
-		ck_assert_int_eq(incstack_meter_method_create(meter, i, &methods[i]), 0);
-	incstack_meter_method_set_root(methods[0], 1);
+	create_with(read_slow_clock, 0, 0, 0);
 	incstack_meter_method_set_mode(methods[2], INCSTACK_METER_COUNTED);
-	ck_assert_int_eq(incstack_meter_thread_create(meter, 7, &thread), 0);
 	ck_assert(fabs(stats_now().inner_ns - 10) < 0.1);
 	ck_assert(fabs(stats_now().outer_ns - 10) < 0.1);
 	enter(0, 100);
@@ -324,15 +310,9 @@ END_TEST
 
 START_TEST(methods_that_are_too_short)
 {
-	const struct incstack_meter_options options = {
-		.size = sizeof(options), .clock = read_slow_clock, .ticks_per_second = 1e9};
 	uint32_t changed;
 
-	ck_assert_int_eq(incstack_meter_create(&options, &meter), 0);
-	for (uint64_t i = 0; i < METHODS; i++)
-		ck_assert_int_eq(incstack_meter_method_create(meter, i, &methods[i]), 0);
-	incstack_meter_method_set_root(methods[0], 1);
-	ck_assert_int_eq(incstack_meter_thread_create(meter, 7, &thread), 0);
+	create_with(read_slow_clock, 0, 0, 0);
 	enter(0, 100);
 	for (int i = 0; i < 2000; i++) {
 		enter(1, 90);
